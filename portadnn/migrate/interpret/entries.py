@@ -78,13 +78,14 @@ class Walk(Statements):
 
     def _entries(self) -> Iterator[Known]:
         """Yield the functions that nothing in the program calls; methods are left to their classes."""
-        called: set[str] = set()
+        called: dict[str, set[str]] = {"c++": set(), "python": set()}  # what Python calls in C++ is an entry there
         for known in self.index.all:
             own = types.simple(known.function.name)
-            called |= {types.simple(name) for name in known.function.calls if types.simple(name) != own}
+            names = {types.simple(name) for name in known.function.calls if types.simple(name) != own}
+            called[known.unit.language] |= names
         for known in self.index.all:
-            function = known.function
-            if known.leads and types.simple(function.name) not in called and not self._is_method(known):
+            name = types.simple(known.function.name)
+            if known.leads and name not in called[known.unit.language] and not self._is_method(known):
                 yield known
 
     def _is_method(self, known: Known) -> bool:

@@ -63,14 +63,17 @@ def parse(conditions: Mapping[str, Any]) -> tuple[Condition, ...]:
 
 
 def all_hold(conditions: Iterable[Condition], situation: Situation) -> bool | None:
-    """Tell whether all conditions hold; None where they possibly do. What is unknown does not."""
-    certain = True
+    """Tell whether all conditions hold; None where they possibly do. What is unknown does not.
+
+    Two values that each may be the wrong one are mostly chosen together, in the same branches: that says nothing.
+    """
+    possible = 0
     for condition in conditions:
         said = condition.said(situation)
         if said in {"no", "unknown"}:
             return False
-        certain = certain and said == "yes"
-    return True if certain else None
+        possible += said == "maybe"
+    return True if possible == 0 else None if possible == 1 else False
 
 
 def none_holds(cases: Iterable[Sequence[Condition]], situation: Situation) -> bool | None:

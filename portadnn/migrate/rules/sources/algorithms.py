@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ...findings import Certainty
 from ...program import (
     Braces,
     Cast,
@@ -83,9 +84,32 @@ def result_field(unit: Unit) -> Iterator[SourceHit]:
             name = _variable(node.base)
             result = _RESULT.search(nearest.get(name, "")) or _RESULT.search(types.get(name, ""))
             instead = result and (_LACKING.get(node.name) or f"it is called {_IN_MIOPEN[result[1]]}")
+            perhaps = not result and _NAMED.search(name) and _of_template(nearest.get(name) or types.get(name, ""))
+            if perhaps and _has_results(unit):
+                instead = _LACKING.get(node.name) or f"it is called {', '.join(_IN_MIOPEN.values())}"
             if instead and instead not in told:
                 told.add(instead)
-                yield SourceHit(node.span, words={"text": node.name, "instead": instead})
+                certainty: Certainty = "possible" if perhaps else "proven"
+                yield SourceHit(node.span, certainty, {"text": node.name, "instead": instead})
+
+
+_NAMED = re.compile("perf(?!orm)", re.IGNORECASE)
+_PARAMETER = re.compile(r"\btypename\b|\bauto\b|(?:^|[<\s])T\w{0,5}(?:$|[>\s*&\[])")
+
+
+def _of_template(type_: str) -> bool:
+    """Whether a type is, or depends on, a template's parameter, or is not known."""
+    return not type_ or _PARAMETER.search(type_) is not None
+
+
+def _has_results(unit: Unit) -> bool:
+    """Whether a file has results of Find."""
+    for function in unit.functions:
+        types = [parameter.type for parameter in function.parameters]
+        types += [node.type for node in walk(function.body) if isinstance(node, Declare)]
+        if any(_RESULT.search(type_) for type_ in types):
+            return True
+    return False
 
 
 # S13 -------------------------------------------------------------------------------------------------------------
