@@ -322,3 +322,11 @@ def test_arguments_of_1_32():
     g.build()
     assert g.serialize(as_bytes=True, include_kernels=False) == g.serialize()
     assert g.selected_engine is None
+
+
+def test_a_band_that_cudnn_frontend_refuses_is_refused_by_validate():
+    g = new("reference")
+    q, k = given(g, (1, 2, 6, 8)), given(g, (1, 2, 4, 8))
+    g.sdpa(q, k, k, use_causal_mask_bottom_right=True)[0].set_output(True)
+    with pytest.raises(cudnn.cudnnGraphNotSupportedError, match="PG-SDPA-015"):
+        g.validate()

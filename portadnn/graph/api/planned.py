@@ -20,6 +20,8 @@ from .builder import Builder
 from .core import Graph
 from .handles import handle_of
 
+_REFUSED_AT_ONCE = frozenset({"PG-SDPA-015"})  # cudnn-frontend refuses these graphs in validate()
+
 
 class _PlansAlive(Marker):
     """Stands for the plans of a graph in the keys of calls: other plans, another object."""
@@ -58,6 +60,8 @@ class Planned(Builder):
         try:
             self._graph.validate()
         except cudnnGraphNotSupportedError as error:
+            if error.id in _REFUSED_AT_ONCE:
+                raise
             self._unsupported = error
         return self._unsupported is None
 
