@@ -73,6 +73,8 @@ class Ranks:
 
                 with cupy.cuda.Device(device or 0):
                     stream = cupy.cuda.Stream(non_blocking=True)
+                    with stream:  # for CuPy's pool: new memory is mapped on peers, and waits for what runs there
+                        cupy.empty(1 << 26, np.uint8)
             self.handles.append(self.stack.enter_context(dnn.Handle(backend, device, stream=stream)))
         self.waits_on_device = "peer_memory" in get_backend(backend).devices()[0].features
         self.graphs = {}
