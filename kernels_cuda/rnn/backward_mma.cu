@@ -14,7 +14,7 @@
 #include "rnn/cell.h"
 #include "rnn/product_mma.h"
 #include "rnn/arguments.h"
-#define PACKED_STORED
+#define PACKED_T T
 #include "rnn/backward_arguments.h"
 
 #ifdef PERSISTENT

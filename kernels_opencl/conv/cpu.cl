@@ -44,11 +44,6 @@ DEVICE taps_t find_taps(int phase, const int size, const int pad, const int stri
 #define PHASE_H(phase) ((phase) / PHASES_W % PHASES_H)
 #define PHASE_W(phase) ((phase) % PHASES_W)
 
-#ifdef W_STEP
-#define STEP_OF_W W_STEP
-#else
-#define STEP_OF_W 0
-#endif
 
 // Where tap (t, r, s) of a phase lies in the filter
 DEVICE int find_place(taps_t td, taps_t th, taps_t tw, int t, int r, int s SIZES_PARAMS) {

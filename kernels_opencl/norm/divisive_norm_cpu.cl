@@ -1,15 +1,15 @@
-// norm/divisive_norm.cl as a CPU likes it, where channels do not lie side by side: a work-group is one work-item and makes
+// lrn/divisive_norm.cl as a CPU likes it, where channels do not lie side by side: a work-group is one work-item and makes
 // `chunk` image rows, in blocks of BLOCK columns. Every row of the window is copied to an array with its halo, zeros
 // outside the image, so that each cell of the window is one unaligned vector:
 //
 //     array    [ 0 0 | x x x x ... x x | 0 0 0 ]       first column: block - BEHIND
 //     inside   [ 0 0 | 1 1 1 1 ... 1 1 | 0 0 0 ]       where there is no pixel nothing is added, whatever m is
 //
-// The modes are those of norm/divisive_norm.cl. UNIT: pixels of a row lie side by side in all tensors.
+// The modes are those of lrn/divisive_norm.cl. UNIT: pixels of a row lie side by side in all tensors.
 #include "common/types.h"
 #include "common/lines.h"
 #include "common/power.h"
-#include "norm/lrn.h"
+#include "lrn/lrn.h"
 
 #define INSIDE(v, size) ((u32)(v) < (u32)(size))
 #define OFFSET(t, n, c, d, h, w) ((n) * t##_n + (c) * t##_c + (d) * t##_d + (h) * t##_h + (w) * t##_w)

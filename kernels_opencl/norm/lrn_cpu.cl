@@ -1,4 +1,4 @@
-// norm/lrn.cl as a CPU likes it: a work-group is one work-item; explicit vectors; what windows share lies in small arrays.
+// lrn/lrn.cl as a CPU likes it: a work-group is one work-item; explicit vectors; what windows share lies in small arrays.
 //
 // STRIPS: places that follow one another (pixels of a plane) in strips of STRIP vectors. Channel after channel is read
 //   into the oldest row of a ring, so that it always holds the window; rows that lie outside the tensor are zeros.
@@ -14,7 +14,7 @@
 #include "common/types.h"
 #include "common/lines.h"
 #include "common/power.h"
-#include "norm/lrn.h"
+#include "lrn/lrn.h"
 
 #define INSIDE(c) ((u32)(c) < channels)
 

@@ -4,6 +4,7 @@
 #include "rnn/step_cpu.h"
 #include "rnn/cell.h"
 #include "rnn/arguments.h"
+#define PACKED_T real
 #include "rnn/backward_arguments.h"
 
 KERNEL WG_SIZE(1, 1, 1)

@@ -11,6 +11,7 @@
 #include "rnn/cell.h"
 #include "rnn/product.h"
 #include "rnn/arguments.h"
+#define PACKED_T real
 #include "rnn/backward_arguments.h"
 
 KERNEL WG_SIZE(GROUP_SIZE, 1, 1)

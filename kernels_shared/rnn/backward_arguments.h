@@ -2,13 +2,8 @@
 //
 //   h, dy     outputs of the layer and their gradient: T where H_STORED or DY_STORED is defined, else real
 //   carry     [direction][sequence][hidden]: what cell_backward carries on
-//   packed    R: packed_t, which is real unless PACKED_STORED is defined
+//   packed    R: of the type PACKED_T, which whoever includes this defines
 
-#ifdef PACKED_STORED
-typedef T packed_t;
-#else
-typedef real packed_t;
-#endif
 #ifdef H_STORED
 typedef T h_t;
 #define H_GET(p, i) SGET(p, i)
@@ -53,18 +48,18 @@ typedef real dy_t;
 #endif
 
 #ifdef FINISH
-#define BACKWARD_TENSORS TENSOR(const packed_t, packed), TENSOR(real, gates), TENSOR(real, carry) DHX_ARG DCX_ARG
+#define BACKWARD_TENSORS TENSOR(const PACKED_T, packed), TENSOR(real, gates), TENSOR(real, carry) DHX_ARG DCX_ARG
 #define BACKWARD_BIND                                                                                      \
-    BIND(const packed_t, packed);                                                                              \
+    BIND(const PACKED_T, packed);                                                                              \
     BIND(real, gates);                                                                                     \
     BIND(real, carry);                                                                                     \
     DHX_BIND DCX_BIND
 #else
 #define BACKWARD_TENSORS                                                                                   \
-    TENSOR(const packed_t, packed), TENSOR(real, gates), TENSOR(real, carry), TENSOR(const real, cells),       \
+    TENSOR(const PACKED_T, packed), TENSOR(real, gates), TENSOR(real, carry), TENSOR(const real, cells),       \
         TENSOR(const h_t, h), TENSOR(const real, h0), TENSOR(const real, c0), TENSOR(const dy_t, dy) DHY_ARG DCY_ARG
 #define BACKWARD_BIND                                                                                      \
-    BIND(const packed_t, packed);                                                                              \
+    BIND(const PACKED_T, packed);                                                                              \
     BIND(real, gates);                                                                                     \
     BIND(real, carry);                                                                                     \
     BIND(const real, cells);                                                                               \

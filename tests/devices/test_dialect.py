@@ -216,7 +216,7 @@ EXCEPTIONS = {  # texts with more, how many, and why
     "cuda/conv/mma.cu": (24, FUSED),
     "opencl/attention/backward_cpu.cl": (11, ATTENTION),
     "opencl/common/vector.h": (13, OF_TYPES),
-    "opencl/conv/cpu.cl": (15, FUSED),
+    "opencl/conv/cpu.cl": (16, FUSED),
     "opencl/conv/cpu_store.h": (8, FUSED),
     "opencl/gemm/gemm_cpu.cl": (8, FUSED),
     "opencl/grid/sample_cpu.cl": (16, STEPS),

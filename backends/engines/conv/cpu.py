@@ -138,6 +138,7 @@ class Sum:
             "W_GROUP": problem.filter.dims[0] // problem.groups * k_stride,
             "W_M": c_stride if backward else k_stride,
             "W_CH": k_stride if backward else c_stride,
+            "STEP_OF_W": "W_STEP" if self.filter_step else 0,
             **({"W_STEP": self.filter_step, "W_STEP_IS_ONE": int(self.filter_step == 1)} if self.filter_step else {}),
             **self.source.defines("S"),
             **self.target.defines("D"),

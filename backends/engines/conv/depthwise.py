@@ -23,8 +23,8 @@ from ...base import LAUNCH_SECONDS, Device, DeviceInfo, Engine, Launch, Plan, Sc
 from .cpu_common import ceil_div
 from .direct import ConvDirectFilter, channels_last
 
-_FILE = "shared/conv/depthwise.cl"
-_GRADIENT_FILE = "shared/conv/depthwise_filter.cl"
+_FILE = "shared/depthwise/conv.cl"
+_GRADIENT_FILE = "shared/depthwise/filter.cl"
 _GROUP = 256
 _VECTOR_BYTES = 16
 _REGISTERS = 128  # numbers of a work-item: the taps of a row or its results, and what lies under its pixels

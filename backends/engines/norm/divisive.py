@@ -28,7 +28,7 @@ from ..layouts import Axis
 from ..tiles import storage_defines, vector_lanes, vector_width
 from .lrn import POWERS, norm_arguments
 
-_FILE, _CPU_FILE = "shared/norm/divisive_norm.cl", "opencl/norm/divisive_norm_cpu.cl"
+_FILE, _CPU_FILE = "shared/lrn/divisive_norm.cl", "opencl/norm/divisive_norm_cpu.cl"
 _GROUP = {"gpu": 128, "cpu": 64}
 _ROWS = {"gpu": 4, "cpu": 2}  # outputs of a work-item
 _BLOCK = 256  # columns that a CPU treats at a time
@@ -141,7 +141,7 @@ class _Builder:
         return vector_width(fast, slow, specs, most, aligned=info.schedule == "gpu")
 
     def launch(self, mode: str) -> Launch:
-        """Return the launch of one of the modes of norm/divisive_norm.cl."""
+        """Return the launch of one of the modes of lrn/divisive_norm.cl."""
         problem = self.problem
         real = problem.dtype.accumulator
         name, words = _KERNELS[mode]

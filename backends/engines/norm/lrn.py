@@ -26,9 +26,9 @@ from ..layouts import Axis
 from ..places import places
 from ..tiles import make_tile, storage_defines, vector_lanes
 
-POWERS = {0.75: "POWER_075", 0.5: "POWER_05", 1.0: "POWER_1"}  # exponents with defines in norm/lrn.h
+POWERS = {0.75: "POWER_075", 0.5: "POWER_05", 1.0: "POWER_1"}  # exponents with defines in lrn/lrn.h
 
-_FILE, _CPU_FILE = "shared/norm/lrn.cl", "opencl/norm/lrn_cpu.cl"
+_FILE, _CPU_FILE = "shared/lrn/lrn.cl", "opencl/norm/lrn_cpu.cl"
 _GROUP = 128  # work-items; each keeps many registers
 _FILL = 1024  # work-items of a multiprocessor that hide the latency of memory
 _SHORTEST = 8  # channels of a slice, which reads n - 1 more
@@ -63,7 +63,7 @@ class LRN(Engine):
 
 
 def norm_arguments(problem: Problem, window: Window) -> tuple[Defines, list[Parameter]]:
-    """Return the defines and the numbers of norm/lrn.h."""
+    """Return the defines and the numbers of lrn/lrn.h."""
     real = problem.dtype.accumulator
     values = (window.weight, window.k, window.beta, 2 * window.weight * window.beta)
     constants = (ConstantArg(real.numpy.type(value)) for value in values)
@@ -119,7 +119,7 @@ def _columns(problem: _LRN, specs: list[TensorSpec], names: tuple[str, ...], inf
     channels, n, before = problem.x.dims[1], problem.lrn_n, problem.window.before
     forward = len(specs) == 2
     chunk = 4 if forward or n <= 8 else 2
-    carried, carried_g = max(n - 1, 2), max(before, 2)  # at least two turns: see ADD_WINDOW in norm/lrn.cl
+    carried, carried_g = max(n - 1, 2), max(before, 2)  # at least two turns: see ADD_WINDOW in lrn/lrn.cl
     kept = carried + chunk if forward else 2 * (carried + chunk) + carried_g + chunk
     most = max(_REGISTERS // (kept * problem.dtype.accumulator.itemsize // 4), 1)
     tile = make_tile(specs, _places_of(problem), info, 1 << (most.bit_length() - 1))

@@ -3,7 +3,7 @@
 //   out[n, p, q, c] = sum over taps of  w[r, s, c] * in[n, p * STEP_H + START_H + r * TAP_H, q * STEP_W + ..., c]
 //
 //   A work-item makes COLUMNS neighbouring pixels of VW channels, row after row of the filter: each vector of the input that it
-//   loads serves all taps which meet it (conv/depthwise_filter.cl draws it). Neighbouring work-items take neighbouring channels.
+//   loads serves all taps which meet it (depthwise/filter.cl draws it). Neighbouring work-items take neighbouring channels.
 //   `pack` lays the filters out with channels side by side.
 //
 // Defines: C, VECTORS (of VW channels), P Q, BLOCKS (of columns), IMAGE_H IMAGE_W, R S, STEP_H/W START_H/W TAP_H/W, X_N X_H X_W

@@ -16,9 +16,9 @@
 //
 // Lanes of a vector are channels that lie side by side. MEANS: 1 where there is a tensor of means; otherwise m = 0. The sums are those of
 // differences, not of squares less a mean's square, which would cancel. MODE is one of the first three with SUMS.
-// Parameters (engines/norm/divisive.py): tensors and workspaces, the numbers of norm/lrn.h, sizes and every tensor's strides.
+// Parameters (engines/norm/divisive.py): tensors and workspaces, the numbers of lrn/lrn.h, sizes and every tensor's strides.
 #include "common/types.h"
-#include "norm/lrn.h"
+#include "lrn/lrn.h"
 
 #define INSIDE(v, size) ((u32)(v) < (u32)(size))
 #if WINDOW <= 8

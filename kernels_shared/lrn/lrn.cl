@@ -20,7 +20,7 @@
 //
 // PLACES and *_PLACE(o) come from places.py: where place (or row) number o begins.
 #include "common/types.h"
-#include "norm/lrn.h"
+#include "lrn/lrn.h"
 
 #define INSIDE(c) ((u32)(c) < channels)
 #if WINDOW > 1  // loops of one turn crash a compiler
