@@ -61,7 +61,7 @@ def _of_rows(graph: OperationGraph, seed: int) -> dict[int, Numbers]:
     found: dict[int, Numbers] = {}
     for operation in graph.operations:
         dims = {port: graph.by_uid[uid].dims for port, uid in operation.inputs}
-        rng = np.random.default_rng(seed + operation.inputs[-1][1])
+        rng = np.random.default_rng(seed + (operation.inputs or operation.outputs)[-1][1])
         made: dict[str, Numbers] = {}
         if "FIRST_TOKEN_OFFSET" in dims:
             rows = dims.get("TOKEN_INDEX", dims["TOKEN"])[1]
