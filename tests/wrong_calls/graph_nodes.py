@@ -113,6 +113,11 @@ SPECIAL: dict[str, dict[str, Word]] = {
         **dict.fromkeys(("descale_q", "descale_k"), of((*HEADS[:3], 1), D.FP8_E8M0)),
         "descale_v": of((*HEADS[:2], 1, HEADS[3]), D.FP8_E8M0),
     },
+    "sdpa_mxfp8_backward": {
+        **dict.fromkeys(("q", "q_T", "k", "k_T", "v", "dO", "dO_T"), of(HEADS, D.FP8_E4M3)),
+        **dict.fromkeys(("o_f16", "dO_f16"), of(HEADS)),
+        **{f"descale_{name}": of((*HEADS[:3], 1), D.FP8_E8M0) for name in ("q", "q_T", "k", "k_T", "v", "dO", "dO_T")},
+    },
     "block_scale_quantize": {"block_size": lambda s: 2},
     "block_scale_dequantize": {
         "input": of(IMAGE, D.FP8_E4M3),

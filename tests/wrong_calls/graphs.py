@@ -175,7 +175,7 @@ def _at(index: str = "index") -> dict[str, Word]:
 
 
 _PACK: dict[str, Word] = {"tensor_to_device_buffer": pack, "workspace": _workspace, "handle": lambda s: s.handle}
-_PACK |= dict.fromkeys(("override_uids", "override_shapes", "override_strides"), _none)
+_PACK |= dict.fromkeys(("override_uids", "override_shapes", "override_strides", "tensor_uids"), _none)
 _CONVOLUTION: dict[str, Word] = {
     **_PACK,
     "tensor_to_device_buffer": lambda s: pack(s, "convolution"),
