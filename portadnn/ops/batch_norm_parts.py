@@ -45,7 +45,8 @@ class _Half(BatchNormalizationProblem):
         left_out = {"x", *cls.like_x, *cls.gathered, *cls.absent}
         cls._complete(values, cls.like_x, tuple(name for name in cls.tensor_names() if name not in left_out))
         given = [values[name] for name in cls.gathered if name in values]
-        if "x" in values and given and len(given[0].dims) in (4, 5) and given[0].dtype.is_float:
+        of_images = given and all(len(spec.dims) in (4, 5) for spec in (values.get("x", given[0]), given[0]))
+        if "x" in values and of_images and given[0].dtype.is_float:
             first = given[0]
             sizes = {
                 name: parameter_dims(values["x"].dims, values.get("mode", BatchNormMode.SPATIAL))

@@ -114,6 +114,8 @@ def reproducer(self: Planned, seed: int = 0) -> str:
     It needs nothing but portadnn. Without the plan's engine it takes another one, and says so.
     """
     seed, handle = whole(seed, "seed"), handle_of(self._handle)
+    if seed < 0:
+        raise fail("PG-NODE-004", argument="seed", expected="an integer >= 0", got=seed)
     facts = {"library": f"portadnn {__version__}", "backend": handle.backend, "device": handle.info.name}
     return script(self._as_it_is(), to_json(self), planned=self._chosen is not None, seed=seed, **facts)
 
