@@ -147,26 +147,82 @@ def test_attention(options, aligned):
     )
 
 
-def test_attention_of_packed_sequences():
-    """Sequences of 2 and 3 rows one behind the other, padded to 3 and as they are."""
+# How packed sequences lie, and the batch's stride in rows. PLAIN has a tensor for each of queries, keys and values; in
+# MIXED a token's three are neighbours; SHARED has views that reach less far.
+PLAIN, MIXED, SHARED = ("plain", 3), ("mixed", 3), ("plain", 0)
+
+
+def _packed(layout, lengths, heads, width, of_values):
+    """Return memory, its parts (t, h, width), their views (b, h, s, width), and the tokens where sequences begin."""
+    way, rows = layout
+    longest, total = max(lengths), sum(lengths)
+    # a view of all dims has to be within the memory
+    room = max(total, (len(lengths) - 1) * rows + longest)
+    if way == "mixed":
+        memory = [drawn(room, 3, heads, width).requires_grad_()]
+        parts = [memory[0][:, one] for one in range(3)]
+    else:
+        widths = enumerate((width, width, of_values))
+        parts = memory = [drawn(room, heads, one, seed=7 * place).requires_grad_() for place, one in widths]
+    views = []
+    for part in parts:
+        token, head, _ = part.stride()
+        dims = (len(lengths), heads, longest, part.shape[2])
+        views.append(part.as_strided(dims, (rows * token, head, token, 1), part.storage_offset()))
+    begins = torch.tensor([0, *lengths]).cumsum(0).to(torch.int32).reshape(-1, 1, 1, 1)
+    return memory, parts, views, begins.to(DEVICE)
+
+
+@pytest.mark.parametrize(
+    ("layout", "lengths", "heads", "width", "of_values"),
+    [
+        pytest.param(PLAIN, (2, 3), 2, 8, 8, id="shorter-first"),
+        pytest.param(PLAIN, (3, 1), 3, 8, 8, id="shorter-last"),
+        pytest.param(MIXED, (2, 3, 1), 2, 8, 8, id="neighbours"),
+        pytest.param(SHARED, (2, 3, 2), 2, 8, 8, id="no-stride-of-batch"),
+        pytest.param(PLAIN, (2, 3), 1, 8, 8, id="one-head"),
+    ],
+)
+def test_attention_of_packed_sequences(layout, lengths, heads, width, of_values):
+    """All rows of all sequences and, where each element has a place of its own, their gradients."""
     from portadnn.graph.experimental.ops import scaled_dot_product_attention
 
-    lengths = torch.tensor([2, 3], dtype=torch.int32, device=DEVICE).reshape(2, 1, 1, 1)
-    places = torch.tensor([0, 2 * 2 * 8, 5 * 2 * 8], dtype=torch.int32, device=DEVICE).reshape(3, 1, 1, 1)
-    memory = [drawn(6 * 2 * 8, seed=one) for one in range(3)]
-    packed = [one.as_strided((2, 2, 3, 8), (3 * 2 * 8, 8, 2 * 8, 1)) for one in memory]
-    out = scaled_dot_product_attention(
-        *packed, seq_len_q=lengths, seq_len_kv=lengths, cumulative_seq_len_q=places, cumulative_seq_len_kv=places
-    )
-    found = torch.as_strided(out.contiguous(), (5 * 2 * 8,), (1,))
-    # the result is as wide as its dims say, (head, row, column) within a sequence
-    for begin, rows in ((0, 2), (2, 3)):
-        q, k, v = (one[begin * 16 : (begin + rows) * 16].view(rows, 2, 8).transpose(0, 1)[None] for one in memory)
-        wanted = functional.scaled_dot_product_attention(q, k, v)[0]
-        for head in range(2):
-            first = begin * 16 + head * 24
-            if rows == 3:
-                torch.testing.assert_close(found[first : first + 24].view(3, 8), wanted[head])
+    memory, parts, views, begins = _packed(layout, lengths, heads, width, of_values)
+    token = views[0].stride(2)
+    counts = torch.tensor(lengths, dtype=torch.int32, device=DEVICE).reshape(-1, 1, 1, 1)
+    places = {"cumulative_seq_len_q": begins * token, "cumulative_seq_len_kv": begins * token}
+    out = scaled_dot_product_attention(*views, seq_len_q=counts, seq_len_kv=counts, **places)
+    total = sum(lengths)
+    packed = out.as_strided((total, heads, of_values), (token, out.stride(1), 1))
+    exact = [part[:total].detach().double().requires_grad_() for part in parts]
+    wanted = []
+    for begin, length in zip(begins.flatten().tolist(), lengths, strict=False):
+        q, k, v = (one[begin : begin + length].transpose(0, 1) for one in exact)
+        wanted.append(functional.scaled_dot_product_attention(q, k, v).transpose(0, 1))
+    definition = torch.cat(wanted)
+    torch.testing.assert_close(packed.double(), definition, atol=2e-5, rtol=2e-5)
+    grad = drawn(*packed.shape, seed=9)
+    if layout is SHARED:
+        with pytest.raises(ValueError, match="query has to be of a batch stride of 48 at least, where gradients"):
+            packed.backward(grad)
+        return
+    packed.backward(grad)
+    definition.backward(grad.double())
+    found = memory[0].grad.unbind(1) if layout is MIXED else [one.grad for one in memory]
+    for one, of in zip(found, exact, strict=True):
+        torch.testing.assert_close(one[:total].double(), of.grad, atol=5e-5, rtol=5e-5)
+        assert not one[total:].any()
+
+
+def test_packed_queries_leave_room_for_rows_of_values():
+    from portadnn.graph.experimental.ops import scaled_dot_product_attention
+
+    _, (query, key, _), begins = _packed(PLAIN, (2, 3), 2, 4, 8)[1:]
+    value = drawn(2, 2, 3, 8)
+    counts = torch.tensor([2, 3], dtype=torch.int32, device=DEVICE).reshape(2, 1, 1, 1)
+    given = {"seq_len_q": counts, "seq_len_kv": counts, "cumulative_seq_len_q": begins * 8}
+    with pytest.raises(ValueError, match=r"room for a row of value in each row of each head \(8 elements\)"):
+        scaled_dot_product_attention(query, key, value, **given)
 
 
 @pytest.mark.parametrize("mode", ["none", "gather", "scatter"])

@@ -57,7 +57,16 @@ def run(describe: Describe, cache: Cache, inputs: Tensors, outputs: Tensors, **o
     if found is None:
         found = cache[key] = _built(describe, handle, given, outputs, options)
     graph, known = found
-    graph.execute({known[name]: one for name, one in (given | dict(outputs)).items()}, None, handle)
+    everything = (given | dict(outputs)).items()
+    graph.execute({known[name]: _memory(known[name], one) for name, one in everything}, None, handle)
+
+
+def _memory(of: tensor, one: Any) -> Any:
+    """Return a torch tensor, or for packed sequences all memory from its first element on."""
+    if of.get_ragged_offset() is None:
+        return one
+    room = one.untyped_storage().nbytes() // one.itemsize - one.storage_offset()
+    return one.as_strided((room,), (1,))
 
 
 def _built(

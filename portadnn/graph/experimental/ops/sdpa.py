@@ -41,6 +41,9 @@ def scaled_dot_product_attention(
 ) -> torch.Tensor:
     """Return the attention of queries to keys, (b, h_q, s_q, d_v), with gradients to the first three arguments.
 
+    The result of packed queries is packed as they are: sequences begin where theirs do, with their strides between
+    heads and rows, so that ``result.as_strided`` with the dims and strides of all tokens has a row for each query.
+
     Parameters
     ----------
     query, key, value
@@ -61,14 +64,16 @@ def scaled_dot_product_attention(
         Lengths of the sequences, (b, 1, 1, 1), int32.
     cumulative_seq_len_q, cumulative_seq_len_kv
         Where each sequence begins, in elements, (b + 1, 1, 1, 1), int32: packed sequences, whose `query` and so on
-        are views of the packed memory in its dims.
+        are views of the packed memory in its dims. Only their strides between heads and rows count; for gradients, the
+        batch's stride has to be that of s rows at least, so that no two elements share memory.
 
     Raises
     ------
     NotImplementedError
         A mask or dropout.
     ValueError
-        Other dims than these, other heads without `enable_gqa`, or tensors on two devices.
+        Other dims than these, other heads without `enable_gqa`, tensors on two devices, packed queries with less room
+        from head to head or row to row than a row of values takes, or gradients of packed tensors that share memory.
     """
     name = "scaled_dot_product_attention"
     if attn_mask is not None:
@@ -83,23 +88,36 @@ def scaled_dot_product_attention(
         raise ValueError(f"{name}: {heads}; enable_gqa=True allows that")
     lengths = (seq_len_q, seq_len_kv, cumulative_seq_len_q, cumulative_seq_len_kv)
     demand_one_device(name, query=query, key=key, value=value, **dict(zip(_LENGTHS, lengths, strict=True)))
+    if cumulative_seq_len_q is not None:
+        _demand_room(name, query, value)
     factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
     bounds = (bool(is_causal), int(diagonal_alignment), int(left_bound), int(right_bound))
     out: torch.Tensor = torch.ops.portadnn.sdpa(query, key, value, factor, *bounds, *lengths)[0]
     return out
 
 
+def _demand_room(name: str, query: Any, value: Any) -> None:
+    """Demand that results with the strides of packed queries do not share memory."""
+    dims, steps = (*query.shape[1:3], value.shape[3]), query.stride()[1:]
+    reach = 1
+    for step, size in sorted(zip(steps, dims, strict=True)):
+        if size > 1 and step < reach:
+            expected = "of strides that leave room for a row of value in each row of each head"
+            raise refuse(name, "query", f"{expected} ({dims[2]} elements)", f"strides {tuple(query.stride())}")
+        reach += (size - 1) * step
+
+
 @torch.library.custom_op("portadnn::sdpa", mutates_args=(), schema=f"({_TENSORS}, {_OPTIONS}) -> (Tensor, Tensor)")
 def _sdpa(query: Any, key: Any, value: Any, scale: float, *rest: Any) -> Any:
-    out, stats = _results(query, value)
+    out, stats = _results(query, value, packed=rest[6] is not None)
     inputs = {"q": query, "k": key, "v": value, **dict(zip(_LENGTHS, rest[4:], strict=True))}
     run(_forward, _fprop_cache, inputs, {"o": out, "stats": stats}, scale=scale, band=tuple(rest[:4]))
     return out, stats
 
 
 @_sdpa.register_fake
-def _sdpa_fake(query: Any, key: Any, value: Any, *rest: Any) -> Any:
-    return _results(query, value)
+def _sdpa_fake(query: Any, key: Any, value: Any, scale: float, *rest: Any) -> Any:
+    return _results(query, value, packed=rest[6] is not None)
 
 
 @torch.library.custom_op(
@@ -108,28 +126,51 @@ def _sdpa_fake(query: Any, key: Any, value: Any, *rest: Any) -> Any:
     schema=f"(Tensor grad, Tensor out, Tensor stats, {_TENSORS}, {_OPTIONS}) -> (Tensor, Tensor, Tensor)",
 )
 def _sdpa_backward(grad: Any, out: Any, stats: Any, query: Any, key: Any, value: Any, scale: Any, *rest: Any) -> Any:
-    packed = rest[6] is not None or rest[7] is not None
-    made = [_like(one).zero_() if packed else _like(one) for one in (query, key, value)]
-    inputs = {"do": grad, "o": out, "stats": stats, "q": query, "k": key, "v": value}
+    made = _gradients_of(query, key, value, rest)
+    like, _ = _results(query, value, packed=rest[6] is not None)
+    inputs = {"do": _laid_as(like, grad), "o": _laid_as(like, out), "stats": stats, "q": query, "k": key, "v": value}
     inputs.update(zip(_LENGTHS, rest[4:], strict=True))
     outputs = dict(zip(("dq", "dk", "dv"), made, strict=True))
     run(_backward, _bprop_cache, inputs, outputs, scale=scale, band=tuple(rest[:4]))
-    return tuple(made)
+    return made
 
 
 @_sdpa_backward.register_fake
-def _sdpa_backward_fake(grad: Any, out: Any, stats: Any, query: Any, key: Any, value: Any, *rest: Any) -> Any:
-    return tuple(map(_like, (query, key, value)))
+def _sdpa_backward_fake(grad: Any, out: Any, stats: Any, query: Any, key: Any, value: Any, _: Any, *rest: Any) -> Any:
+    return _gradients_of(query, key, value, rest)
 
 
-def _like(one: Any) -> Any:
-    """Return memory with a tensor's dims and, where its elements do not share memory, strides."""
-    return torch.empty_like(one)
+def _gradients_of(query: Any, key: Any, value: Any, rest: Any) -> tuple[Any, ...]:
+    """Return memory for gradients; that of packed sequences has the strides of what they are packed in."""
+    packed = [rest[6] is not None, rest[7] is not None, rest[7] is not None]
+    ones = zip((query, key, value), packed, strict=True)
+    return tuple(_packed_as(one, one.shape[3]).zero_() if there else torch.empty_like(one) for one, there in ones)
 
 
-def _results(query: Any, value: Any) -> tuple[Any, Any]:
+def _packed_as(one: Any, width: int) -> Any:
+    """Return memory for rows of `width` that begin where a packed tensor's do."""
+    batch, heads, rows, _ = one.shape
+    begin, *within = one.stride()
+    # where sequences lie behind each other, as many rows as the dims have are enough, whatever the batch's stride is
+    return one.new_empty_strided((batch, heads, rows, width), (max(begin, _span(one)), *within))
+
+
+def _span(one: Any) -> int:
+    """Return the elements from one of a batch's longest sequences to the next."""
+    span: int = max(size * step for size, step in zip(one.shape[1:3], one.stride()[1:3], strict=True))
+    return span
+
+
+def _laid_as(like: Any, one: Any) -> Any:
+    """Return a tensor with the strides of another."""
+    return one if one.stride() == like.stride() else like.new_empty_strided(like.shape, like.stride()).copy_(one)
+
+
+def _results(query: Any, value: Any, packed: bool) -> tuple[Any, Any]:
+    """Return memory for the output and the statistics."""
     batch, heads, rows, _ = query.shape
-    out = query.new_empty((batch, heads, rows, value.shape[3]))
+    width = value.shape[3]
+    out = _packed_as(query, width) if packed else query.new_empty((batch, heads, rows, width))
     return out, query.new_empty((batch, heads, rows, 1), dtype=torch.float32)
 
 
@@ -143,6 +184,13 @@ def _gradients(ctx: Any, grad: Any, stats_grad: Any) -> Any:
     if grad is None:
         return (None,) * 12
     out, stats, query, key, value, *lengths = ctx.saved_tensors
+    packed = (lengths[2], lengths[3], lengths[3])
+    names, needed = ("query", "key", "value"), ctx.needs_input_grad[:3]
+    for name, one, offsets, wanted in zip(names, (query, key, value), packed, needed, strict=True):
+        least = _span(one)
+        if offsets is not None and wanted and one.shape[0] > 1 and one.stride(0) < least:
+            expected = f"of a batch stride of {least} at least, where gradients of packed sequences are asked for"
+            raise refuse("scaled_dot_product_attention", name, expected, f"strides {tuple(one.stride())}")
     operands = (grad.contiguous(), out, stats, query, key, value)  # a sum's gradient has strides of 0
     return (*torch.ops.portadnn.sdpa_backward(*operands, *ctx.options, *lengths), *(None,) * 9)
 
