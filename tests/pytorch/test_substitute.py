@@ -194,6 +194,7 @@ def test_wrong_arguments():
         substitute(nn.ReLU(), "opengl")
 
 
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # torch's own question to inputs
 @pytest.mark.parametrize("training", [True, False])
 def test_compiled(training):
     """torch.compile takes a substituted model whole; results and gradients agree."""

@@ -9,6 +9,7 @@ import torch
 from torch.utils import _pytree
 
 LIBRARY = torch.library.Library("portadnn", "FRAGMENT")
+NAMES: list[str] = []  # of what is defined here; the Graph API's operators for PyTorch are of the same namespace
 _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
 
 
@@ -56,6 +57,7 @@ def operator(
         others compute one sample after another.
     """
     name = schema[: schema.index("(")]
+    NAMES.append(name)
     LIBRARY.define(schema, tags=_TAGS)
     qualified = f"portadnn::{name}"
 
