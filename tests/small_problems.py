@@ -247,6 +247,7 @@ def _normalisations():
         yield f"batch_normalization_backward_apply {x} {parts} {rest}"
     yield "batch_normalization_backward x=f32:3x4x2x4 beta_data_diff=1"
     yield "batch_normalization_statistics x=f32:0x4x2x4"  # zeros
+    yield "batch_normalization_statistics x=f32:3x4x2x4"
     yield "batch_normalization_apply x=f32:3x4x2x4 means=f32:1x4x1x1"
     yield "batch_normalization_backward_apply x=f32:3x4x2x4 dscales=f32:1x4x1x1"
     for i, (mode, p, s) in enumerate(_SAMPLES):

@@ -29,7 +29,7 @@ class Own(enum.IntEnum):
 C_NAMES = sorted(e.cudnn for e in table().enumerations if e.cudnn)
 CUDNNS = [enumeration(name) for name in C_NAMES]
 MIOPENS = [getattr(miopen, e.miopen) for e in table().enumerations if e.miopen]
-GRAPHS = [kind for _, kind in inspect.getmembers(graph, inspect.isclass) if issubclass(kind, enum.IntEnum)]
+GRAPHS = [kind for _, kind in inspect.getmembers(graph, inspect.isclass) if issubclass(kind, enum.Enum)]
 UNIFIED = [kind for kind in DnnEnum.__subclasses__() if kind.__module__.startswith("portadnn")]
 MODULES = [importlib.import_module(module.name) for module in pkgutil.walk_packages(cudnn.__path__, "portadnn.cudnn.")]
 CHOICES = {
@@ -39,10 +39,10 @@ CHOICES = {
 
 def foreign(own):
     """Return a member of each other enumeration, with numbers that the own one has as far as possible."""
-    known = {int(member) for member in own}
+    known = {member.value for member in own}
     for kind in (*CUDNNS, *MIOPENS, *GRAPHS, *UNIFIED, Own):
         if kind is not own and kind.__name__ != own.__name__:
-            yield next((member for member in kind if int(member) in known), next(iter(kind)))
+            yield next((member for member in kind if member.value in known), next(iter(kind)))
 
 
 def refused(read, value, name):

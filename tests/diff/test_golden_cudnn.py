@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from helper import Target, targets
+from vendor import NO_CALL
 
 from portadnn.diff import Verdict
 from portadnn.diff.golden import check, read
@@ -28,7 +29,6 @@ ITS_OWN = (
     "rnn_backward_data",
     "rnn_backward_weights",
 )  # states and reserve
-NO_CALL = ("normalization_forward", "normalization_backward")  # of the legacy API
 EVERY = 12
 PARTS = {"all": range(EVERY), "a twelfth": (0,), "a quarter": (1, 2, 3)}  # of those that were drawn
 LATER = ("ctc_loss",)  # the file is older
