@@ -42,8 +42,8 @@ def test_corrections_of_cudnn_call_what_the_target_has(target: str) -> None:
             for finding in checking.find(program.text, **{**program.options, "target": target}):
                 if finding.function.startswith("cudnn"):
                     for name in re.findall(r"\bmiopen[A-Z]\w*(?=\()", finding.fix):
-                        if name in OF_GRAPHS:
-                            continue
+                        if name in OF_GRAPHS or finding.function.startswith("cudnn_frontend"):
+                            continue  # what a node is there, whatever the version
                         since = functions[name].headers[0]
                         assert target == "miopen-3" or since.startswith("1."), f"{program}: {name} is since {since}"
                         seen += 1
