@@ -11,6 +11,7 @@ import argparse
 import io
 import random
 import re
+import resource
 import signal
 import sys
 import time
@@ -85,6 +86,7 @@ PIECES = (
         b'R"(',
     ),
 )
+SECONDS_PER_MB = 15  # a text of nothing but calls takes about 9 to check
 TOKEN = re.compile(rb"\w+|\s+|.", re.DOTALL)
 
 
@@ -190,7 +192,7 @@ def one(seed: int, texts: Sequence[tuple[str, bytes]], folder: Path, seconds: in
     name, text = rng.choice(texts)
     text = changed(rng, text, texts)
     config = Config(target=rng.choice(TARGETS))
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds + len(text) * SECONDS_PER_MB / 1e6)
     try:
         report = check(["-"], config, jobs=1, stdin=io.BytesIO(text), stdin_name=name)
         write(report, rng.choice(sorted(FORMATS)))
@@ -215,7 +217,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--once", action="store_true")
-    parser.add_argument("--seconds", type=int, default=30, help="of the processor: the most that one may take")
+    parser.add_argument("--seconds", type=int, default=30, help="of the processor for one text, and more by size")
     parser.add_argument("--out", type=Path, default=Path("build/fuzz"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -232,7 +234,9 @@ def main() -> None:
         if options.once or time.monotonic() - begun > 60 * options.minutes:
             break
     count, minutes = seed - options.seed, (time.monotonic() - begun) / 60
-    print(f"{count} texts in {minutes:.1f} minutes, the slowest {longest:.1f} s; wrong: {found or 'none'}")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    said = f"the slowest {longest:.1f} s, {peak} MiB at most"
+    print(f"{count} texts in {minutes:.1f} minutes, {said}; wrong: {found or 'none'}")
     sys.exit(bool(found))
 
 

@@ -10,6 +10,8 @@ from functools import cached_property
 from ..program import Span
 
 _BOM = b"\xef\xbb\xbf"
+_LONG = 4096  # bytes of a line of which characters are counted only once
+_PLAIN = re.compile(rb"[\x00-\x7f]")
 # An open comment or string ends with the file or the line: nothing is looked at twice, whatever the input.
 _HIDDEN = re.compile(
     rb"//[^\\\n]*(?:\\(?:\r?\n|.)?[^\\\n]*)*"
@@ -104,7 +106,28 @@ class Text:
         start = self._starts[line - 1]
         if start == 0 and self.raw.startswith(_BOM):
             start = min(len(_BOM), offset)
-        return len(self.raw[start:offset].decode("utf-8", "replace")) + 1
+        if offset - start > _LONG:
+            start, before = self._counted(line, start, offset)
+        else:
+            before = 0
+        return before + len(self.raw[start:offset].decode("utf-8", "replace")) + 1
+
+    def _counted(self, line: int, start: int, offset: int) -> tuple[int, int]:
+        """Return a place shortly before an offset of a long line, and how many characters go before it."""
+        places, counts = self._long_lines.setdefault(line, ([start], [0]))
+        end = self._starts[line] if line < len(self._starts) else len(self.raw)
+        while places[-1] + _LONG < offset:
+            match = _PLAIN.search(self.raw, places[-1] + _LONG, end)
+            if match is None:
+                break
+            counts.append(counts[-1] + len(self.raw[places[-1] : match.start()].decode("utf-8", "replace")))
+            places.append(match.start())
+        number = bisect_right(places, offset) - 1
+        return places[number], counts[number]
+
+    @cached_property
+    def _long_lines(self) -> dict[int, tuple[list[int], list[int]]]:
+        return {}
 
     def span(self, start: int, end: int) -> Span:
         """Return the place of a stretch of bytes."""

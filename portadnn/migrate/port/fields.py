@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .source import Source, Token
@@ -15,6 +16,8 @@ _MEMBERS = {
 }
 _LOST = {"status", "determinism", "mathType"}
 _FAR = 12  # tokens from a type to the variable's name
+_RANGE = re.compile(r"\bfor\s*\(([^;:()]*):\s*([\w.>-]+)\)")
+_LAST_WORD = re.compile(r"(\w+)\s*\Z")
 _STARS = {"*", "&", "const", ">", "[", "]", ">>"}
 
 
@@ -31,16 +34,51 @@ class Member:
 Declared = tuple[int, str, str]  # where, name, MIOpen's member
 
 
+class Variables:
+    """Variables of what Find returns, by their names, in each source.
+
+    Parameters
+    ----------
+    declared : mapping of str to sequence of Declared
+        Those of each source.
+    """
+
+    def __init__(self, declared: Mapping[str, Sequence[Declared]]) -> None:
+        self._by_name: dict[str, dict[str, list[tuple[int, str]]]] = {}
+        self._sources: dict[str, dict[str, set[str]]] = {}
+        for source, found in declared.items():
+            for start, name, member in found:
+                self.add(source, start, name, member)
+
+    def add(self, source: str, start: int, name: str, member: str) -> None:
+        """Add a variable behind those before it."""
+        self._by_name.setdefault(source, {}).setdefault(name, []).append((start, member))
+        self._sources.setdefault(name, {}).setdefault(member, set()).add(source)
+
+    def member(self, source: str, name: str, before: int) -> str:
+        """Return the member of the variable of that name that is declared last before an offset; "" for none."""
+        found = self._by_name.get(source, {}).get(name, [])
+        place = bisect_left(found, (before, ""))
+        return found[place - 1][1] if place else ""
+
+    def elsewhere(self, source: str, name: str) -> str:
+        """Return the member of the variables of that name in other sources, such as members of classes."""
+        members = [member for member, sources in self._sources.get(name, {}).items() if sources - {source}]
+        return members[0] if len(members) == 1 else ""
+
+
 def declared(source: Source) -> list[Declared]:
-    """Return the variables of these types."""
+    """Return the variables of these types, in order."""
     found: list[Declared] = []
     for i, token in enumerate(source.tokens):
         if token.text in _MEMBERS:
             found += [(token.start, name, _MEMBERS[token.text]) for name in _variables(source.tokens, i)]
-    for match in re.finditer(r"\bfor\s*\([^;:()]*?(\w+)\s*:\s*([\w.>-]+)\)", source.code):
-        member = _member(found, re.findall(r"\w+", match[2])[-1:], match.start())
-        if member:
-            found.append((match.start(), match[1], member))
+    known = Variables({source.name: sorted(found)})
+    for match in _RANGE.finditer(source.code):
+        name, word = _LAST_WORD.search(match[1]), _LAST_WORD.search(match[2])
+        member = known.member(source.name, word[1], match.start()) if word else ""
+        if name and member:
+            found.append((match.start(), name[1], member))
     return sorted(found)
 
 
@@ -63,31 +101,15 @@ def _variables(tokens: list[Token], place: int) -> Iterator[str]:
         place += stars
 
 
-def _member(variables: Iterable[Declared], names: Iterable[str], before: int) -> str:
-    """Return the member of the variable of that name that is declared last before an offset."""
-    wanted = set(names)
-    fitting = [(start, member) for start, name, member in variables if name in wanted and start < before]
-    return max(fitting)[1] if fitting else ""
-
-
-def read(source: Source, elsewhere: Iterable[Declared]) -> Iterator[Member]:
-    """Yield the members that are read of these variables.
-
-    Parameters
-    ----------
-    source : Source
-    elsewhere : iterable of Declared
-        Variables of other sources, such as members of classes.
-    """
-    here = declared(source)
-    others = list(elsewhere)
+def read(source: Source, variables: Variables) -> Iterator[Member]:
+    """Yield the members of these variables that a source reads."""
     for i, token in enumerate(source.tokens):
         if i < 2 or (token.text != "algo" and token.text not in _LOST):
             continue
         if source.tokens[i - 1].text not in {".", "->"}:
             continue
         name = _base(source, i - 2)
-        member = _member(here, [name], token.start) or _only({m for _, n, m in others if n == name})
+        member = variables.member(source.name, name, token.start) or variables.elsewhere(source.name, name)
         if member:
             yield Member(token.text, token.start, token.end, member if token.text == "algo" else "")
 
@@ -96,9 +118,5 @@ def _base(source: Source, place: int) -> str:
     """Return the variable before ``.`` or ``->``, without its indices."""
     tokens = source.tokens
     if tokens[place].text == "]":
-        place = next((a for a, b in source.closing.items() if b == place), 1) - 1
+        place = source.opening.get(place, 1) - 1
     return tokens[place].text if place >= 0 and tokens[place].is_word else ""
-
-
-def _only(members: set[str]) -> str:
-    return members.pop() if len(members) == 1 else ""

@@ -17,10 +17,9 @@ from ..events import Place
 from . import fields
 from .calls import Call, find
 from .following import Followed
-from .plan import OPERATION
 from .program import HEADERS, Program
 from .rewrite import Rewritten, rewrite
-from .source import Source
+from .source import OPERATION, Source
 
 _HIP = "cudaMalloc, kernels and cuBLAS are for hipify-perl; portadnn check judges the ported code"
 _NEXT = {"miopen-3": _HIP, "miopen-1": _HIP, "cudnn-9": "portadnn check --target cudnn-9 judges what is left"}
@@ -93,10 +92,9 @@ def port(texts: Mapping[str, bytes], target: str = "miopen-3", follow: Follow | 
         _by_place((event, event.place) for event in followed.events),
         _by_place((finding, finding.event.place) for finding in followed.findings if finding.event),
     )
-    variables = {source.name: fields.declared(source) for source in sources}
+    variables = fields.Variables({source.name: fields.declared(source) for source in sources})
     for source in sources:
-        others = [variable for name, found in variables.items() if name != source.name for variable in found]
-        result.files.append(rewrite(source, program, others))
+        result.files.append(rewrite(source, program, variables))
     header = (Path(__file__).parent / HEADERS[target]).read_bytes()
     for file in result.files:
         beside = Path(file.source.name).parent / HEADERS[target]

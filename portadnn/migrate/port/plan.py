@@ -15,7 +15,7 @@ from .calls import Call
 from .layout import Part, bare, parts
 from .newer import newer
 from .program import LEAVE, Plan, Program
-from .source import Source
+from .source import OPERATION_TYPE, Source
 
 
 @dataclass(frozen=True)
@@ -281,27 +281,14 @@ def _casts(event: Event, found: Answered, numbers: Sequence[int | str]) -> froze
     )
 
 
-OPERATION = re.compile(r"\b(\w+)\s*\(([^();{}]*\b(?:cudnnOpTensorDescriptor_t|miopenTensorOp_t)\s+\w+[^();{}]*)\)")
-
-
 def _operation_parameter(source: Source, offset: int, name: str) -> tuple[str, int] | None:
     """Return the function around a place that has a descriptor of an operation as parameter, and where that stands."""
-    for match in OPERATION.finditer(source.code, 0, offset):
-        types = r"\b(?:cudnnOpTensorDescriptor_t|miopenTensorOp_t)\s+"
-        parameter = re.search(rf"{types}({re.escape(name)})\b", match[2])
-        if parameter is not None and _is_open(source.code[match.end() : offset]):
-            return match[1], match.start(2) + parameter.start(1)
+    for block in source.blocks_around(offset):
+        for match in source.of_operations.get(block, ()):
+            parameter = re.search(rf"{OPERATION_TYPE}({re.escape(name)})\b", match[2])
+            if parameter is not None:
+                return match[1], match.start(2) + parameter.start(1)
     return None
-
-
-def _is_open(text: str) -> bool:
-    """Tell whether the first brace of a text is open at its end."""
-    depth = 0
-    for brace in re.findall(r"[{}]", text):
-        depth += 1 if brace == "{" else -1
-        if depth == 0:
-            return False
-    return depth > 0
 
 
 def operation_reference(source: Source, offset: int, name: str, program: Program) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..names import data, look_up
@@ -20,7 +20,9 @@ from .source import VERSION, Source, Token
 _INCLUDE = re.compile(r"#[ \t]*(?:include|import)[ \t]*([<\"][^>\"\n]+[>\"])")
 _HEADERS = re.compile(r"[<\"]cudnn(_v\d+|_version|_(ops|adv|cnn)(_infer|_train)?(_v\d+)?|_graph|_backend)?\.h[>\"]")
 _CASE = re.compile(r'\s*:\s*return\s*"[^"\n]*"\s*;(?=[ \t]*\r?\n)')
+_LABEL = re.compile(r"\s*case\s+")
 _MARK = "/* portadnn: "
+_MARKED = re.compile(rf"[ \t]*{re.escape(_MARK)}")
 
 
 @dataclass(frozen=True)
@@ -73,17 +75,18 @@ class Rewritten:
         return self.text != self.source.text
 
 
-def rewrite(source: Source, program: Program, variables: Iterable[fields.Declared] = ()) -> Rewritten:
+def rewrite(source: Source, program: Program, variables: fields.Variables) -> Rewritten:
     """Rewrite a source as far as that is certain."""
-    return _Rewriting(source, program, list(variables)).result
+    return _Rewriting(source, program, variables).result
 
 
 class _Rewriting:
-    def __init__(self, source: Source, program: Program, variables: Sequence[fields.Declared]) -> None:
+    def __init__(self, source: Source, program: Program, variables: fields.Variables) -> None:
         self.source, self.program = source, program
         self.result = Rewritten(source)
         self.edits = Edits()
         self.marks: dict[tuple[int, str, str], str] = {}  # by line, rule and name
+        self.told: set[str] = set()  # names that a comment speaks of
         self.uses: list[int] = []  # where portadnn_miopen.h is needed
         found = _nested([(call, self._plan(call)) for call in find(source)])
         left = {(call.start, call.end) for call, what in found if what.kind in {"mark", "leave"}}
@@ -145,7 +148,7 @@ class _Rewriting:
     def _text_of_status(self, token: Token, miopen: str | None) -> bool:
         """Write ``case STATUS: return "text";`` for MIOpen, without what it lacks; tell whether it was such a case."""
         text, line = self.source.text, self.source.line_start(token.start)
-        label = re.fullmatch(r"\s*case\s+", text[line : token.start])
+        label = _LABEL.fullmatch(text, line, token.start)
         case = _CASE.match(text, token.end)
         if label is None or case is None or self.source.directive(token.start) is not None:
             return False
@@ -175,14 +178,16 @@ class _Rewriting:
 
     def _is_told(self, name: str) -> bool:
         """Tell whether a comment of ours speaks of a name anywhere, which is enough for the version's macros."""
-        return any(marked == name for _, _, marked in self.marks) or f"{_MARK}{name}: " in self.source.text
+        if name not in self.told and f"{_MARK}{name}: " in self.source.text:
+            self.told.add(name)
+        return name in self.told
 
     def _is_defined(self, offset: int, name: str) -> bool:
         """Tell whether a line of the preprocessor defines a name, or asks for it, as `#ifdef CUDNN_MAJOR` does."""
         directive = self.source.directive(offset)
         return directive is not None and directive.kind in {"define", "undef"} and directive.rest.split()[:1] == [name]
 
-    def _members(self, frozen: Stretches, variables: Iterable[fields.Declared]) -> None:
+    def _members(self, frozen: Stretches, variables: fields.Variables) -> None:
         for member in fields.read(self.source, variables):
             if member.start in frozen:
                 continue
@@ -237,13 +242,12 @@ class _Rewriting:
 
     def _remove(self, call: Call) -> None:
         """Take a call away: with its lines, where nothing else is on them."""
-        text = self.source.text
         if call.statement is None:
             self.edits.replace(call.start, call.end, "miopenStatusSuccess")
             return
         start, end = call.statement
-        first, line = text.rfind("\n", 0, start) + 1, self.source.line_end(end)
-        if not text[first:start].strip() and not text[end:line].strip():
+        first, line = self.source.line_begin(start), self.source.line_end(end)
+        if self.source.is_blank(first, start) and self.source.is_blank(end, line):
             start, end = first, line
         self.edits.replace(start, end, "")
 
@@ -253,6 +257,7 @@ class _Rewriting:
         place = self.source.line_start(offset)
         if (place, rule, name) in self.marks or self._is_marked(offset, name):
             return
+        self.told.add(name)
         self.marks[place, rule, name] = f"{f'PD-{rule}: ' if rule else ''}{name}: {_one_line(note)}"
         self.result.marked.append(Marked(self.source.line(offset), name, rule, _one_line(note), stays))
 
@@ -260,11 +265,10 @@ class _Rewriting:
         """Tell whether a comment above a line speaks of a name."""
         text, start = self.source.text, self.source.line_start(offset)
         while start > 0:
-            above = text.rfind("\n", 0, start - 1) + 1
-            line = text[above:start].strip()
-            if not line.startswith(_MARK):
+            above = self.source.line_begin(start - 1)
+            if _MARKED.match(text, above) is None:
                 return False
-            if re.search(rf"portadnn: (PD-\w+: )?{re.escape(name)}: ", line):
+            if re.search(rf"portadnn: (PD-\w+: )?{re.escape(name)}: ", text[above:start]):
                 return True
             start = above
         return False
