@@ -79,9 +79,9 @@ attention_forward(TENSOR(const real, q), TENSOR(const real, k), TENSOR(const rea
 #ifdef S_T
                     if (last_pass) {
                         raise(x, columns, top[i] == -INFINITY_OF(real) ? (real)0 : top[i]);
-                        scale_row(x, ROUND_UP(columns, VW), sum[i] == 0 ? (real)0 : 1 / sum[i]);
                         drop_scores(&at, &of, x, low, high, i0 + i, j0, 0);
-                        tile_s = store_scores(x, columns, numbers[SCALE_S], numbers[DESCALE_S], tile_s);
+                        const real most = store_scores(x, columns, numbers[SCALE_S], numbers[DESCALE_S], 0);
+                        if (sum[i] != 0) tile_s = MAX(tile_s, most / sum[i]);
                     }
 #else
                     drop_scores(&at, &of, x, low, high, i0 + i, j0, 0);
@@ -103,11 +103,7 @@ attention_forward(TENSOR(const real, q), TENSOR(const real, k), TENSOR(const rea
             const GLOBAL real *x = out + i * v_pitch;
             GLOBAL ELEMENT(O_T) *to = OF(o, b, h) + (i0 + i) * o_s;
             const bool stored = HAS_ROW(o, b, i0 + i);
-#ifdef S_T
-            const real share = 1;
-#else
             const real share = sum[i] == 0 ? (real)0 : 1 / sum[i];
-#endif
             for (int n = 0; n < v_length; ++n) {
                 const real found = i < alive ? x[n] * share : (real)0;
 #ifdef S_T

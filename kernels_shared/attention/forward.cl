@@ -79,14 +79,14 @@ attention_forward(PLACED(const ELEMENT(Q_T), q), PLACED(const ELEMENT(K_T), k), 
                     const int row = i0 + ROW(i), column = j0 + COLUMN(j);
                     real p = s[i][j] == -INFINITY_OF(real) ? (real)0 : exp(s[i][j] - higher);
                     if (pass == 0) sum[i] += p;
-#ifdef S_T
-                    p *= sum[i] == 0 ? (real)0 : 1 / sum[i];
-#endif
 #ifdef DROPS
                     if (p != 0) p *= drop_factor(&at, &of, row, column);
 #endif
 #ifdef S_T
-                    if (pass == PASSES - 1) tile_s = p > tile_s ? p : -p > tile_s ? -p : tile_s;
+                    if (pass == PASSES - 1 && p != 0) {
+                        const real share = (p < 0 ? -p : p) / sum[i];
+                        tile_s = share > tile_s ? share : tile_s;
+                    }
                     p = ROUNDED(S_T, p * numbers[SCALE_S]) * numbers[DESCALE_S];
 #endif
                     weights[ROW(i) * (BC + 1) + COLUMN(j)] = p;
@@ -119,11 +119,7 @@ attention_forward(PLACED(const ELEMENT(Q_T), q), PLACED(const ELEMENT(K_T), k), 
     }
     EACH_ROW(i) {
         const int row = i0 + ROW(i);
-#ifdef S_T
-        const real share = 1;
-#else
         const real share = sum[i] == 0 ? (real)0 : 1 / sum[i];
-#endif
         if (row < sq) {
             UNROLL for (int m = 0; m < OUT; ++m) {
                 const int n = x + TX * m;

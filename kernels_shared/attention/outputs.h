@@ -1,9 +1,9 @@
 // What attention leaves of each row beside its output, as far as the host defines STATS_T, MAX_T and SUM_T: the logarithm of
 // the sum of exponentials, the largest score, and the sum of exp(score - largest).
 //
-// With S_T (FP8) probabilities are rounded before they meet the values, which takes their sum beforehand: tops and sums come
-// from a first pass over the keys (PASSES), and the second one has the probabilities as they are. MOST_ARGUMENTS are the largest
-// of these and of the output, by tiles.
+// With S_T (FP8) exp(score - largest) is rounded before it meets the values, for which the row's largest score has to be known:
+// tops and sums come from a first pass over the keys (PASSES). MOST_ARGUMENTS are the largest of the probabilities, as they are
+// before, and of the output, by tiles.
 //
 // ROW_OUTPUTS are the kernels' parameters, PUT_ROW(i, top, sum) stores them of row i of head (b, h).
 

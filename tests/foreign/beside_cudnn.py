@@ -34,6 +34,12 @@ DELIBERATE = (  # stage and message of a refusal of cuDNN's, and why portadnn ta
     ("build_operation_graph", "detail::finalize", "types and strides that cuDNN's operations refuse, computed here"),
     ("validate", "stride for the last dimension", "heads of attention with gaps"),
     ("execute", "received null", "a plan here that needs no workspace"),
+    ("execute", "CUDNN_STATUS_NOT_SUPPORTED", "cuDNN's kernel refuses the type when it is launched; computed here"),
+)
+REFUSED = (  # a rule by which portadnn refuses what cuDNN takes, and why
+    ("PG-NODE-008", "the dims of an output contradict its operation; cuDNN writes past them or leaves some out"),
+    ("PG-GRAPH-007", "a result goes nowhere; cuDNN computes nothing"),
+    ("PG-PACK-004", "a buffer is shorter than its tensor; cuDNN reads or writes past it"),
 )
 SAME = {"HALF": 2e-2, "BFLOAT16": 6e-2, "FLOAT": 1e-2}  # of the largest number: TF32 and other orders of sums
 
@@ -243,7 +249,8 @@ def compared(found: list[dict[int, Answer]], arguments: argparse.Namespace, fold
         if all(took):
             row["verdict"], row["differences"] = judged(drawn, folder)
         elif took[0]:
-            row["verdict"] = "only cuDNN takes it"
+            known = [why for rule, why in REFUSED if f"[{rule}]" in ours["message"]]
+            row["verdict"], row["why"] = ("deliberate" if known else "only cuDNN takes it"), known[:1]
         elif not took[1]:
             row["verdict"] = "both refuse"
         else:

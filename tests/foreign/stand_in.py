@@ -31,6 +31,7 @@ if os.environ.get("FOREIGN_DEVICE"):
 def pytest_addoption(parser: Any) -> None:
     """Add the options that sample tests, and end them in time."""
     parser.addoption("--stride", type=int, default=1)
+    parser.addoption("--first", type=int, default=0)
     parser.addoption("--seconds", type=float, default=float("inf"))
 
 
@@ -43,12 +44,12 @@ def pytest_configure(config: Any) -> None:
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     """Keep one of so many tests of each function."""
-    stride = config.getoption("--stride")
+    stride, first = config.getoption("--stride"), config.getoption("--first")
     counts: dict[str, int] = {}
     kept = []
     for item in items:
         number = counts[item.function.__qualname__] = counts.get(item.function.__qualname__, -1) + 1
-        if number % stride == 0:
+        if number % stride == first % stride:
             kept.append(item)
     items[:] = kept
 

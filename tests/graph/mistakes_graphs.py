@@ -10,6 +10,7 @@ import portadnn.graph as cudnn
 from portadnn.graph.api.core import Graph
 
 M = cudnn.norm_forward_phase
+RELU = cudnn.pointwise_mode.RELU_FWD
 
 # tensors
 
@@ -151,18 +152,23 @@ def no_type(g):
     return bare
 
 
+def bare_graph(name="", **types):
+    """Return a validated graph of other interfaces, which assume no types: relu of relu."""
+    bare = Graph(io_data_type=D.HALF, **types)
+    between = bare.add("pointwise", {"IN_0": cudnn.tensor().set_dim([3]).set_stride([1])}, {"mode": RELU}, name=name)
+    made = bare.add("pointwise", {"IN_0": between.outputs["OUT_0"]}, {"mode": RELU})
+    out(made.outputs["OUT_0"])
+    bare.validate()
+
+
 @wrong("PG-TYPE-001", UNSET, "OUT_0", "intermediate_data_type")
 def no_type_for_virtual_tensors(g):
-    bare = cudnn.pygraph(io_data_type=D.HALF, compute_data_type=D.FLOAT)
-    out(bare.relu(bare.relu(x(bare, 3))))
-    return bare
+    bare_graph(compute_data_type=D.FLOAT)
 
 
 @wrong("PG-TYPE-002", UNSET, "relu_1", "compute_data_type=")
 def no_compute_type(g):
-    bare = cudnn.pygraph(io_data_type=D.HALF)
-    out(bare.relu(x(bare, 3), name="relu_1"))
-    return bare
+    bare_graph("relu_1")
 
 
 @wrong("PG-TYPE-003", NOT_SUPPORTED, "FP4_E2M1", "FP8_E4M3")

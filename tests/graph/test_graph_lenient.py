@@ -52,6 +52,38 @@ def test_equal_names_and_unused_tensors_are_notes(handle):
     assert said["nodes"][0]["inputs"] == {"IN_0": "x", "IN_1": "x#2"}
 
 
+@pytest.mark.parametrize("io", [D.FLOAT, D.HALF, D.DOUBLE])
+def test_types_left_out_are_the_io_type(handle, io):
+    kind = {D.FLOAT: np.float32, D.HALF: np.float16, D.DOUBLE: np.float64}[io]
+    g = cudnn.pygraph(io_data_type=io, handle=handle)
+    a, b = (g.tensor(dim=[2, 3, 3], stride=[9, 3, 1]) for _ in range(2))
+    between = g.matmul(a, b)
+    y = g.relu(between).set_output(True)
+    g.build()
+    assert between.get_data_type() == io
+    values, others, made = floats(2, 3, 3).astype(kind), floats(2, 3, 3, seed=1).astype(kind), np.empty((2, 3, 3), kind)
+    g.execute({a: values, b: others, y: made})
+    wanted = np.maximum(values.astype(np.float64) @ others.astype(np.float64), 0)
+    np.testing.assert_allclose(made, wanted, rtol={D.FLOAT: 1e-5, D.HALF: 2e-3, D.DOUBLE: 1e-13}[io], atol=1e-3)
+    assert notes(g) == ["PG-TYPE-001", "PG-TYPE-002"]
+    assert "no compute_data_type; " in str(g.explain())
+
+
+def test_a_convolution_without_a_compute_type(handle):
+    """Neither has the graph an io type; each tensor has its own."""
+    g = cudnn.pygraph(handle=handle)
+    image, weight = given(g, (1, 4, 5, 5), D.HALF), given(g, (2, 4, 3, 3), D.HALF)
+    y = g.conv_fprop(image, weight, padding=[1, 1], stride=[1, 1], dilation=[1, 1]).set_output(True)
+    y.set_data_type(D.HALF)
+    g.build()
+    found = np.empty((1, 5, 5, 2), np.float16)  # channels last
+    ones = np.ones((1, 4, 5, 5), np.float16)
+    g.execute({image: ones, weight: np.ones((2, 4, 3, 3), np.float16), y: found.transpose(0, 3, 1, 2)})
+    taps = np.array([2, 3, 3, 3, 2])  # of three, within the image
+    np.testing.assert_array_equal(found[0, :, :, 1], 4 * np.outer(taps, taps))
+    assert notes(g) == ["PG-TYPE-002"]
+
+
 @pytest.mark.parametrize("value", [None, False, np.False_])
 def test_flags_that_are_none_are_false(value):
     g = new()

@@ -1,4 +1,8 @@
-"""The definitions of attention of FP8 tensors: as of others, with what is multiplied rounded to FP8 first."""
+"""The definitions of attention of FP8 tensors: as of others, with what is multiplied rounded to FP8 first.
+
+Forward that is exp(score - the row's largest), and the sum divides behind the product, as in cuDNN's kernels, which
+take the largest score met so far. Backward it is the probability.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,8 @@ def _sdpa(graph: OperationGraph, op: Operation, t: Tensors) -> Mapping[str, Any]
     at = Attention(op, t)
     p, top, total = softmax(at, at.scores(at.factor("DESCALE_Q") * at.factor("DESCALE_K")))
     p = p * at.dropout()
-    o = _stored(graph, at, p, "SCALE_S", "DESCALE_S") @ at.v * at.factor("DESCALE_V")
+    o = _stored(graph, at, p * total, "SCALE_S", "DESCALE_S") @ at.v * at.factor("DESCALE_V")
+    o = o / np.where(total == 0, 1, total)
     return {"O": o * at.factor("SCALE_O"), "AMAX_S": _largest(p), "AMAX_O": _largest(o), **rows(at, top, total)}
 
 

@@ -60,8 +60,20 @@ class Graph:
         self.io_data_type = data_type.parse(io_data_type, "io_data_type")
         self.intermediate_data_type = data_type.parse(intermediate_data_type, "intermediate_data_type")
         self.compute_data_type = data_type.parse(compute_data_type, "compute_data_type")
+        self.left_out: set[str] = set()  # of the types, and taken from the io type
+        self.assumed: dict[str, str] = {}  # of these, which are used, and where first
         self.nodes: list[Node] = []
         self.declared: list[tensor] = []  # by the program, apart from nodes
+
+    def assume_types(self) -> None:
+        """Take types that were left out from the io type, as cudnn-frontend 1.32 does; FLOAT stands for 16 bits."""
+        io = self.io_data_type
+        if self.intermediate_data_type is data_type.NOT_SET:
+            self.intermediate_data_type = data_type.FLOAT if io is data_type.NOT_SET else io
+            self.left_out.add("intermediate_data_type")
+        if self.compute_data_type is data_type.NOT_SET:
+            self.compute_data_type = data_type.DOUBLE if io is data_type.DOUBLE else data_type.FLOAT
+            self.left_out.add("compute_data_type")
 
     def declare(self, made: tensor) -> tensor:
         """Take note of a tensor that the program made, which is then expected to be used."""

@@ -53,7 +53,8 @@ class pygraph(Planned):
         For messages.
     io_data_type, intermediate_data_type, compute_data_type
         Types of tensors in variant packs, of virtual tensors and of computations, where these have none of their own;
-        members of :class:`data_type`, or torch or NumPy dtypes.
+        members of :class:`data_type`, or torch or NumPy dtypes. Without an intermediate type virtual tensors have the
+        io type, else FLOAT; without a compute type FLOAT is computed in, DOUBLE where it is the io type.
     handle
         What ``create_handle`` returned, or a :class:`portadnn.Handle`; None takes the best device.
     kernel_cache
@@ -87,6 +88,7 @@ class pygraph(Planned):
         is_cuda_graph_replay_expected: bool = False,
     ) -> None:
         graph = Graph(name, io_data_type, intermediate_data_type, compute_data_type)
+        graph.assume_types()
         super().__init__(graph, handle, _checked(kernel_cache, KernelCache, "kernel_cache"))
         dynamic = truth(is_dynamic_shape_enabled, "is_dynamic_shape_enabled")
         truth(is_cuda_graph_replay_expected, "is_cuda_graph_replay_expected")

@@ -32,6 +32,8 @@ class Graph(Protocol):
     io_data_type: data_type
     intermediate_data_type: data_type
     compute_data_type: data_type
+    left_out: set[str]
+    assumed: dict[str, str]
 
     def tensors(self) -> Iterator[tensor]:
         """Yield all tensors, each once."""
@@ -124,6 +126,10 @@ def _read(graph: Graph) -> set[int]:
 
 def notes(graph: Graph) -> Iterator[GraphError]:
     """Yield what is unusual about a graph, and taken all the same."""
+    for name, where in graph.assumed.items():
+        rule = "PG-TYPE-002" if name == "compute_data_type" else "PG-TYPE-001"
+        kind = getattr(graph, name)
+        yield fail(rule, argument=where, got=f"no {name}; {kind} is taken", fix=f"pass {name}=data_type.{kind}")
     in_use = _read(graph) | {id(one) for node in graph.nodes for one in node.outputs.values()}
     names: dict[str, tensor] = {}
     for one in graph.tensors():
@@ -137,6 +143,8 @@ def notes(graph: Graph) -> Iterator[GraphError]:
 def _settle_node(graph: Graph, node: Node, produced: set[object]) -> None:
     if node.compute_type is data_type.NOT_SET:
         node.compute_type = graph.compute_data_type
+        if node.kind.computes and "compute_data_type" in graph.left_out:
+            graph.assumed.setdefault("compute_data_type", node.label)
     if node.kind.name in NORMS and node.compute_type is data_type.NOT_SET:
         node.compute_type = data_type.FLOAT
     if node.kind.computes and node.compute_type is data_type.NOT_SET:
@@ -186,6 +194,8 @@ def _settle_type(graph: Graph, node: Node, port: str, one: tensor) -> None:
                 "PG-TYPE-001", port, expected=f"a type of its own or the graph's {name}", got="NOT_SET", fix=fix
             )
         one.set_data_type(default)
+        if name in graph.left_out:
+            graph.assumed.setdefault(name, f"{node.label}: {port}")
     _check_stored(node, port, one)
 
 
