@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from .. import mapping
+from .older import older
 from .program import Span
 from .values import Value
 
@@ -121,12 +122,12 @@ class Event:
 
     @cached_property
     def parameters(self) -> tuple[mapping.Parameter, ...]:
-        """The signature that the call follows: the newest one with as many parameters, else the newest."""
+        """The signature that the call follows: the newest one with as many parameters, an older one, or the newest."""
         if self.declared is None:
             return ()
         signatures = self.declared.signatures
         fitting = [s for s in signatures if len(s) == len(self.arguments)]
-        return fitting[-1] if fitting else signatures[-1]
+        return fitting[-1] if fitting else older(self.function, len(self.arguments)) or signatures[-1]
 
     @cached_property
     def by_name(self) -> Mapping[str, Argument]:

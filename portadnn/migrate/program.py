@@ -266,6 +266,7 @@ class Function:
     condition: str = ""
     calls: frozenset[str] = frozenset()  # names of everything called in it, without qualification
     specialization: str = ""  # the template's arguments, as in ``template <> int f<double>()``
+    of: str = ""  # those of the class, as in ``template <> int A<double>::f()``
     macro: bool = False
 
 
@@ -277,6 +278,7 @@ class Class:
     bases: tuple[str, ...]
     members: tuple[Declare, ...]
     span: Span
+    union: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +322,8 @@ class Unit:
     left_out : frozenset of str
         Names in those functions that were not read, because nothing in the file links them to a library. Where one of
         them is bound to a library elsewhere, the file is to be read with it in `names`.
+    unread : frozenset of str
+        Names of those functions.
     handed : frozenset of str
         Macros and functions that are given a library's function.
     asked : frozenset of str
@@ -341,6 +345,7 @@ class Unit:
     named: frozenset[str] = frozenset()
     skipped: list[Skipped] = field(default_factory=list)
     left_out: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset()
     handed: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
     suppressions: dict[int, frozenset[str]] = field(default_factory=dict)

@@ -24,6 +24,7 @@ BATCH = 2**20  # bytes of a task
 MANY = 100  # sources, in which short names such as Make or Context are met everywhere
 LIMIT = 120.0  # seconds for one source
 _TELLING = re.compile(r"\d|^(?=.{8})(?:.*[a-z][A-Z]|.*_[A-Za-z])")
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)(?=\s*(?:<[\w:, *]*>)?\s*\()")
 _LATE = f"not read within {LIMIT:.0f} seconds"
 _LINE = re.compile(rb"(?<![A-Za-z0-9_])(?:cudnn|CUDNN|miopen)[A-Za-z0-9_]*[^\n]*")
 _COMMENT = re.compile(rb"\s*(?://|\*|/\*|#(?!\s*(?:if|el|define|include)))")
@@ -56,12 +57,15 @@ class Bound:
         Macros that take calls apart, each with its file.
     pointers : dict of str to str
         Variables and members that point to a library's function.
+    helpers : frozenset of bytes
+        Functions that are called in the arguments of a library's functions.
     """
 
     names: frozenset[bytes] = frozenset()
     files: frozenset[str] = frozenset()
     templates: tuple[tuple[str, Template], ...] = ()
     pointers: Mapping[str, str] = field(default_factory=dict)
+    helpers: frozenset[bytes] = frozenset()
 
     def templates_for(self, file: str) -> list[Template]:
         """Return the macros, those of the nearest files first."""
@@ -98,7 +102,9 @@ def bound_by(units: Iterable[Unit], many: bool = False, macros: Iterable[tuple[s
     macros = [(file, template) for file, template in macros if template in apart.get(template.name, ())]
     names.update(template.name for _, template in macros if PASTES.search(template.body))
     telling = (name for name in names if len(name) > 3 and name != "main" and (not many or _TELLING.search(name)))
-    return Bound(frozenset(name.encode() for name in telling), frozenset(files), tuple(macros), pointers)
+    helpers = {name for unit in units for _, _, text in unit.mentions for name in _CALLED.findall(text)}
+    helping = frozenset(name.encode() for name in helpers if not is_library(name))
+    return Bound(frozenset(name.encode() for name in telling), frozenset(files), tuple(macros), pointers, helping)
 
 
 def _pointers(units: Iterable[Unit]) -> dict[str, str]:
@@ -135,7 +141,7 @@ def read_all(
     macros = [(one.name, template) for one in found.values() for template in one.templates]
     bound = bound_by(units, len(sources) > MANY, macros)
     left = [source for source in sources if _is_bound(found[source.shown], bound)]
-    if left and (bound.names or bound.files or bound.templates):
+    if left and (bound.names or bound.files or bound.templates or bound.helpers):
         found |= {one.name: one for one in looks(left, version, jobs, bound)}
     return list(found.values())
 
@@ -146,6 +152,8 @@ def _is_bound(found: Look, bound: Bound) -> bool:
         return not found.skipped
     own = {template.name for template in found.templates}
     if any(template.name in found.unit.asked and template.name not in own for _, template in bound.templates):
+        return True
+    if any(name.encode() in bound.helpers for name in found.unit.unread):
         return True
     return any(name.encode() in bound.names for name in found.unit.left_out)
 
@@ -186,6 +194,7 @@ def _parse(text: bytes, source: Found, version: str | None, bound: Bound) -> Uni
         cudnn_version=version,
         defines=source.defines,
         names=bound.names,
+        helpers=bound.helpers,
         templates=bound.templates_for(source.shown),
         pointers=bound.pointers,
     )

@@ -7,7 +7,7 @@ import time
 import pytest
 from following import Seen, call, calls, follow, follow_units
 
-from portadnn.migrate import cpp
+from portadnn.migrate import cpp, interpret
 from portadnn.migrate.versions import demanded
 
 
@@ -300,3 +300,24 @@ def test_the_numbers_of_calls_are_the_same_each_time() -> None:
     first, second = follow(source), follow(source)
     assert [repr(one) for one in first] == [repr(one) for one in second]
     assert [one.event.number for one in first] == list(range(1, len(first) + 1))
+
+
+def test_a_failure_while_following_one_function_leaves_the_others() -> None:
+    class Failing:
+        def __init__(self) -> None:
+            self.seen: list[str] = []
+
+        def call(self, event, state, journal) -> None:
+            self.seen.append(event.within)
+            if event.within == "broken":
+                raise KeyError("broken")
+
+        def finish(self, state, journal) -> None:
+            self.seen.append("end")
+
+    bodies = (f"void {name}(cudnnHandle_t h) {{ cudnnDestroy(h); }}\n" for name in ("broken", "whole"))
+    unit = cpp.read("".join(["#include <cudnn.h>\n", *bodies]).encode(), "file.cu")
+    listener = Failing()
+    interpret.follow([unit], [listener])
+    assert listener.seen[-1] == "end" and "whole" in listener.seen
+    assert [(one.line, "KeyError" in one.reason) for one in unit.skipped] == [(2, True)]

@@ -115,3 +115,16 @@ def test_progress_counts_every_source(tmp_path):
         told: list[int] = []
         list(looks(sources, jobs=jobs, done=told.append))
         assert sum(told) == 3
+
+
+def test_functions_that_give_arguments_are_read_in_the_headers_of_others(tmp_path):
+    header = (
+        b"template <class T> struct Unused { T t; };\n"
+        b"inline const float *the_one() { static const float v = 1.0f; return &v; }\n"
+        b"inline int other() { return 3; }\n"
+    )
+    user = b'#include <cudnn.h>\n#include "h.cpp"\nvoid f(cudnnHandle_t h, cudnnTensorDescriptor_t d, void *y) {\n'
+    user += b"  cudnnScaleTensor(h, d, y, the_one());\n}\n"
+    looked = {Path(one.name).stem: one for one in read_all(tree(tmp_path, h=header, user=user), jobs=1)}
+    assert [function.name for function in looked["h"].unit.functions] == ["the_one"]
+    assert looked["h"].unit.unread == {"other"}

@@ -16,6 +16,7 @@ from .text import Text
 
 DEEPEST = 90  # levels of nesting that are followed; beyond, calls are still listed
 _SPACE = re.compile(r"\s+")
+_SPACES = re.compile(r"\s|\\(?=\s)")  # also in a line that goes on in the next
 _TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
 _QUALIFIERS = re.compile(
     r"\b(?:static|inline|extern|register|mutable|thread_local|constexpr|constinit|virtual|typename|struct|class|enum|union"
@@ -109,7 +110,7 @@ def plain(name: str, *, concrete: bool = False) -> str:
         before = ""
         while before != name:
             before, name = name, _TEMPLATE_ARGUMENTS.sub(_kept if concrete else "", name)
-    return name.replace(" ", "").removeprefix("::").replace("::template", "::")
+    return _SPACES.sub("", name).removeprefix("::").replace("::template", "::")
 
 
 def _kept(match: re.Match[str]) -> str:

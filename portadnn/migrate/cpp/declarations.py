@@ -57,11 +57,14 @@ class Declarations:
         self.candidates: list[Candidate] = []
         self.inside = False  # of a function
 
-    def read(self, root: Node, names: Collection[bytes] = ()) -> None:
-        """Read a whole tree, of the functions those that matter; `names` are bound to a library by other files."""
+    def read(self, root: Node, names: Collection[bytes] = (), helpers: Collection[bytes] = ()) -> None:
+        """Read a whole tree, of the functions those that matter.
+
+        `names` are bound to a library by other files, and `helpers` give arguments to their calls.
+        """
         self._walk([(root, "", "")])
         self._any_of_specializations()
-        self._functions(names)
+        self._functions(names, helpers)
         if self.loose and self._matters(self.loose_calls):
             span = Span(*_ends(self.loose[0].span, self.loose[-1].span))
             block = Block(tuple(self.loose), span)
@@ -84,7 +87,7 @@ class Declarations:
             types = {variable.type for variable in variables}
             self.unit.variables.append(Declare(name, types.pop() if len(types) == 1 else "", result, span))
 
-    def _functions(self, names: Collection[bytes]) -> None:
+    def _functions(self, names: Collection[bytes], helpers: Collection[bytes]) -> None:
         """Read those functions that something links to a library."""
         for candidate in self.candidates:
             self._settle(candidate)
@@ -92,13 +95,14 @@ class Declarations:
         self.context.own |= {candidate.name for candidate in self.candidates if is_library(candidate.name)}
         macros = {function.name for function in unit.functions if function.macro}
         aliases = {name for name, target in unit.aliases.items() if WORD.search(target.encode())}
-        chosen, unit.left_out = split(
+        chosen, unit.left_out, unit.unread = split(
             self.candidates,
             self.context.code,
             known=macros | aliases,
             classes=unit.classes,
             variables=unit.variables,
             names=names,
+            helpers=helpers,
         )
         unit.functions += [self._converted(candidate) for candidate in chosen]
         self.candidates = []
@@ -214,6 +218,7 @@ class Declarations:
             candidate.condition,
             calls,
             said.name.partition("<")[2].rpartition(">")[0].strip() if said.name.endswith(">") else "",
+            _class_arguments(node, self.context) if "::" in said.name else "",
         )
 
     def _not_a_function(self, node: Node, owner: str, condition: str) -> None:
@@ -360,7 +365,8 @@ class Declarations:
             elif current.type in _CONDITIONALS or current.type in ("field_declaration_list", "ERROR"):
                 pending += reversed(current.named_children)
         if name:
-            self.unit.classes.append(Class(plain(name), tuple(bases), tuple(members), self.context.span(node)))
+            union = node.type == "union_specifier"
+            self.unit.classes.append(Class(plain(name), tuple(bases), tuple(members), self.context.span(node), union))
         return [(child, name, condition) for child in body.named_children]
 
     def _enumeration(self, node: Node, owner: str) -> None:
@@ -401,6 +407,19 @@ class Declarations:
         name, type_ = node.child_by_field_name("name"), node.child_by_field_name("type")
         if name is not None and type_ is not None:
             self.unit.aliases[self.context.source(name)] = type_name(self.context.source(type_))
+
+
+def _class_arguments(node: Node, context: Context) -> str:
+    """Return the template's arguments in ``A<double>::f`` of a method that is defined for them alone."""
+    before = node.parent
+    given = (
+        None if before is None or before.type != "template_declaration" else before.child_by_field_name("parameters")
+    )
+    declarator = node.child_by_field_name("declarator")
+    if given is None or given.named_children or declarator is None:
+        return ""
+    owner, _, _ = context.source(declarator).partition("(")[0].rpartition("::")
+    return "".join(owner.partition("<")[2].rpartition(">")[0].split())
 
 
 def _is_static(context: Context, node: Node) -> bool:

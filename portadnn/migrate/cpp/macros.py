@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..libraries import CALLED, returns_status
+from ..libraries import CALLED, is_library, returns_status
 from ..program import (
     Block,
     Cast,
     Constant,
     Declare,
     Evaluate,
+    Expression,
     Function,
     Jump,
     Name,
+    Operation,
     Parameter,
+    Span,
     Statement,
     Unclear,
     Unit,
@@ -30,6 +33,11 @@ _TYPE = re.compile(
     rb"(?:const\s+)?(?:(?:unsigned|signed|long|short|int|char|float|double|bool|void|struct)\b[\s*]*)+\Z|[A-Za-z_]\w*\s*\*+\Z"
 )
 _LONGEST = 100_000
+_CONSTANT = re.compile(r"CUDNN_[A-Z]|miopen[A-Z]\w*\Z")
+
+
+def _written(value: Expression) -> object:
+    return value.value if isinstance(value, Constant) else value.name if isinstance(value, Name) else value
 
 
 class Macros:
@@ -38,6 +46,7 @@ class Macros:
     def __init__(self, context: Context, unit: Unit, parse: Parse) -> None:
         self.context = context
         self.unit = unit
+        self.values: dict[str, int] = {}  # where the values of macros are among the unit's variables
         self.parse = parse
         self.statements = Statements(context, {}, lambda _: None, parse)
 
@@ -54,9 +63,7 @@ class Macros:
 
     def _object(self, macro: Macro, body: bytes) -> None:
         if _NAME.match(body) or _TYPE.match(body):
-            name = body.decode()
-            if name != macro.name:
-                self.unit.aliases[macro.name] = name
+            self._named(macro, body.decode())
             return
         if CALLED.search(body) and b";" in body:
             self._function(macro, body)
@@ -69,7 +76,33 @@ class Macros:
             return
         span = self.context.text.span(macro.start, macro.end)
         if isinstance(value, Constant | Cast) or not _is_broken(value):
-            self.unit.variables.append(Declare(macro.name, "#define", value, span))
+            self._is_one_of(macro.name, value, span)
+
+    def _named(self, macro: Macro, name: str) -> None:
+        """Note another name; of a constant of a library that is several under conditions, that it is one of them."""
+        before = self.unit.aliases.get(macro.name, name)
+        several = before != name or macro.name in self.values
+        if several and _CONSTANT.match(name) and not is_library(name):
+            span = self.context.text.span(macro.start, macro.end)
+            if before != name and _CONSTANT.match(before):
+                del self.unit.aliases[macro.name]
+                self._is_one_of(macro.name, Name(before, span), span)
+            if macro.name not in self.unit.aliases:
+                self._is_one_of(macro.name, Name(name, span), span)
+                return
+        if name != macro.name:
+            self.unit.aliases[macro.name] = name
+
+    def _is_one_of(self, name: str, value: Expression, span: Span) -> None:
+        """Keep the value of a macro, beside those that it has under other conditions."""
+        place = self.values.setdefault(name, len(self.unit.variables))
+        if place == len(self.unit.variables):
+            self.unit.variables.append(Declare(name, "#define", value, span))
+            return
+        before = self.unit.variables[place].value
+        if before is not None and _written(before) != _written(value):
+            either = Operation("?:", (Unclear((), span), value, before), span)
+            self.unit.variables[place] = Declare(name, "#define", either, span)
 
     def _function(self, macro: Macro, body: bytes) -> None:
         outer, self.context.calls = self.context.calls, set()

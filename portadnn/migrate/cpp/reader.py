@@ -37,6 +37,7 @@ def read(
     cudnn_version: str | None = None,
     defines: Mapping[str, str] | None = None,
     names: Collection[bytes] = (),
+    helpers: Collection[bytes] = (),
     templates: Sequence[Template] = (),
     pointers: Mapping[str, str] | None = None,
     seconds: float = SECONDS,
@@ -56,6 +57,8 @@ def read(
     names : collection of bytes, optional
         Functions and classes that other files bind to a library: what uses them is read too. Functions that nothing
         links to a library are left out.
+    helpers : collection of bytes, optional
+        Functions that other files call for the arguments of a library's functions: they are read with what they call.
     templates : sequence of Template
         Macros of other files that take calls apart; the file's own go before those.
     pointers : dict of str to str, optional
@@ -68,7 +71,7 @@ def read(
         reason = "UTF-16" if text[:2] in _UTF16 else "binary"
         unit.skipped.append(Skipped(file, f"not text in UTF-8 or a part of ASCII: {reason}"))
         return unit
-    elsewhere = Elsewhere(names, templates, pointers or {})
+    elsewhere = Elsewhere(names, templates, pointers or {}, helpers)
     _Reading(text, unit, Known(cudnn_version, defines), elsewhere, time.thread_time() + seconds).read()
     return unit
 
@@ -80,6 +83,7 @@ class Elsewhere:
     names: Collection[bytes] = ()
     templates: Sequence[Template] = ()
     pointers: Mapping[str, str] = field(default_factory=dict)
+    helpers: Collection[bytes] = ()
 
 
 class _Reading:
@@ -89,6 +93,7 @@ class _Reading:
         self.text = Text(raw)
         self.unit = unit
         self.names = elsewhere.names
+        self.helpers = elsewhere.helpers
         self.deadline = deadline
         self.prepared = directives.prepare(self.text, known)
         self.sheet = base(self.text, self.prepared)
@@ -154,6 +159,7 @@ class _Reading:
             target.functions = before
             if number:
                 unit.left_out |= target.left_out
+                unit.unread |= target.unread
                 _add(unit, target)
         context.code = b""
         unit.functions += read[0][0] if len(read) == 1 else merge.functions(read)
@@ -164,7 +170,7 @@ class _Reading:
         context.code = bytes(variant.sheet.code)
         context.shift = context.depth = 0
         root = parse(context.code, self.deadline)
-        Declarations(context, target, groups, self.parse).read(root, self.names)
+        Declarations(context, target, groups, self.parse).read(root, self.names, self.helpers)
 
 
 def _add(unit: Unit, other: Unit) -> None:

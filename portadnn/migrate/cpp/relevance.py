@@ -15,6 +15,7 @@ from .declarators import Declared
 
 Kind = Literal["function", "method", "constructor", "destructor"]
 _NAME = re.compile(rb"[A-Za-z_]\w*", re.ASCII)
+_ARGUMENTS = re.compile(r"<.*>")
 _SHORTEST = 4  # of names that are bound to a library in other files
 
 
@@ -39,12 +40,14 @@ def split(
     classes: Sequence[Class],
     variables: Sequence[Declare],
     names: Collection[bytes],
-) -> tuple[list[Candidate], frozenset[str]]:
-    """Return the functions to read, and the names in the others.
+    helpers: Collection[bytes] = (),
+) -> tuple[list[Candidate], frozenset[str], frozenset[str]]:
+    """Return the functions to read, the names in the others, and those that the others define.
 
     A function is to be read if it names a library, or one of `known` (macros and other names that stand for a library's
     functions); if it shares a class, a variable of the file or a call, in either direction, with one that is. And if
     it has one of `names` (what other files bind to a library), with its callers, its class, and what it calls itself.
+    Functions that are called `helpers` give other files' calls their arguments; they are read with what they call.
     """
     links = _Links(candidates, code, classes, variables)
     seeds = frozenset(name.encode() for name in known)
@@ -52,6 +55,10 @@ def split(
     for class_ in classes:
         if any(WORD.search(member.type.encode()) for member in class_.members):
             strong += links.users.get(links.family(class_.name), [])
+    for variable in variables:  # static members
+        owner = _ARGUMENTS.sub("", variable.name).rpartition("::")[0]
+        if owner and WORD.search(variable.type.encode()):
+            strong += links.users.get(links.family(owner), [])
     chosen = links.closure(strong, links.uses)
     if names:
         bound = frozenset(names)
@@ -61,9 +68,16 @@ def split(
         around = links.closure(weak, links.own)
         called = {name for number in around for name in links.uses[number] & links.defined}
         chosen |= around | {number for name in called for number in links.makers[name]}
+    waiting = [name for name in helpers if name in links.defined]
+    while waiting:
+        for number in links.makers[waiting.pop()]:
+            if number not in chosen:
+                chosen.add(number)
+                waiting += links.uses[number] & links.defined
     left = {word for number in range(len(candidates)) if number not in chosen for word in links.words[number]}
     left_out = frozenset(word.decode() for word in left if len(word) >= _SHORTEST)
-    return [candidate for number, candidate in enumerate(candidates) if number in chosen], left_out
+    unread = frozenset(candidate.name for number, candidate in enumerate(candidates) if number not in chosen)
+    return [candidate for number, candidate in enumerate(candidates) if number in chosen], left_out, unread
 
 
 class _Links:

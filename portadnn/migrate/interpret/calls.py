@@ -15,6 +15,7 @@ from ..model import effects, symbols
 from ..model.kinds import kind_of
 from ..model.listener import Listener
 from ..model.state import Deed, meet
+from ..older import by_mode, takes_mode
 from ..program import Block, Expression, Function, Index, Invocation, Lambda, Member, Name, Operation, Span
 from ..values import UNKNOWN, Value, known, pointer, unknown
 from . import types
@@ -225,6 +226,9 @@ class Calls(Objects):
 
     def library_call(self, call: Invocation, name: str, use: str, where: Place | None = None) -> Value:
         """Make an event of a call of a library, tell the listeners, and let it have its effects."""
+        written = name
+        if takes_mode(name) and len(call.arguments) > 1 and self._is_mode(call.arguments[1]):
+            name = by_mode(name)
         parameters = effects.signature(name, len(call.arguments))
         texts = argument_texts(call)
         arguments = tuple(
@@ -233,7 +237,16 @@ class Calls(Objects):
         )
         if where is not None:  # the helper's text is not where the call is told of
             arguments = tuple(replace(argument, place=where) for argument in arguments)
-        return self.emit(name, arguments, call.span, call.text, self._status(use), where)
+        return self.emit(name, arguments, call.span, call.text, self._status(use), where, written=written)
+
+    def _is_mode(self, expression: Expression) -> bool:
+        """Whether an argument is an activation mode, which cuDNN took in place of a descriptor before version 4."""
+        value = self.evaluate(expression)
+        said = [option.data for option in value.options if option.kind == "known"]
+        if any(str(data).startswith("CUDNN_ACTIVATION_") for data in said):
+            return True
+        place = self.place(expression) if isinstance(expression, Name | Member) else None
+        return place is not None and types.simple(types.bare(self.types.get(place, ""))) == "cudnnActivationMode_t"
 
     def emit(
         self,
@@ -244,8 +257,12 @@ class Calls(Objects):
         status: str,
         where: Place | None = None,
         followed: bool = True,
+        written: str = "",
     ) -> Value:
-        """Tell the listeners of a call, which stands at `where` or else at its span, and let it have its effects."""
+        """Tell the listeners of a call, which stands at `where` or else at its span, and let it have its effects.
+
+        `written` is the function's name there, where another one is meant.
+        """
         place = self.place_of(span) if where is None else where
         self.numbers += 1
         event = Event(
@@ -263,7 +280,7 @@ class Calls(Objects):
             version=self.versions[-1] if self.versions else None,
             followed=followed,
         )
-        where_ = (place.file, name, place.line, place.column)
+        where_ = (place.file, written or name, place.line, place.column)
         if not self.every_branch or where_ not in self.reached:
             for listener in self.listeners:
                 listener.call(event, self.state, self.journal)
@@ -313,7 +330,7 @@ class Calls(Objects):
             found = [self.as_thing(option, type_) for option in value.options if not option.is_null]
             if all(option.kind == "unknown" for option in value.options):
                 return self._whichever(found)
-            return self.joined([self.as_thing(option, type_) for option in value.options])
+            return self.joined(found)
         if value.kind == "pointer":
             inner = self._inner(str(value.data), type_)
             return inner if inner is not None else value
@@ -377,6 +394,11 @@ class Calls(Objects):
         """Leave out overloads for other kinds of things, and those of one place in different files."""
         if len(found) == 1 or any(k.function.condition for k in found):
             return found[:_FEW_DEFINITIONS]
+        mine = "" if self.frame.function is None else self.frame.function.of
+        if mine and any(k.function.of == mine for k in found):  # methods of the same specialization
+            found = [k for k in found if k.function.of in (mine, "")]
+            if len(found) == 1:
+                return found
         special = {k.function.specialization: k for k in found if k.function.specialization}
         if special:
             wanted = types.template_argument(call.callee.name) if isinstance(call.callee, Name) else ""

@@ -163,12 +163,16 @@ class Walk(Statements):
             self._skip(known, "too long to follow to its end")
         except RecursionError:
             self._skip(known, "nested too deeply to follow")
+        except Exception as error:  # the other functions are followed all the same
+            self._skip(known, f"not followed to its end: {type(error).__name__}: {error}")
         self._restart()
         return result
 
     def _skip(self, known: Known, reason: str) -> None:
         line = known.function.span.line
-        known.unit.skipped.append(Skipped(known.unit.file, f"{known.label}: {reason}", line))
+        skipped = Skipped(known.unit.file, f"{known.label}: {reason}", line)
+        if skipped not in known.unit.skipped:  # it may be followed again
+            known.unit.skipped.append(skipped)
 
     # Classes ----------------------------------------------------------------------------------------------------
 
@@ -177,7 +181,9 @@ class Walk(Statements):
         methods = self._ordered(name)
         for files in _variants(methods):
             self.preferred = files
-            self._sequence(name, [m for m in methods if not files or m.unit.file in files or not _again(m, methods)])
+            chosen = [m for m in methods if not files or m.unit.file in files or not _again(m, methods)]
+            for of in _specializations(chosen):
+                self._sequence(name, [m for m in chosen if m.function.of in (of, "")])
         self.preferred = frozenset()
 
     def _sequence(self, name: str, methods: list[Known]) -> None:
@@ -268,6 +274,11 @@ def _signature(known: Known) -> tuple[str, str, int]:
 def _again(known: Known, methods: list[Known]) -> bool:
     """Whether another file defines a method too."""
     return any(m.unit is not known.unit and _signature(m) == _signature(known) for m in methods)
+
+
+def _specializations(methods: list[Known]) -> list[str]:
+    """Return for which arguments of a class template methods are defined apart; one of none where they are not."""
+    return list(dict.fromkeys(m.function.of for m in methods if m.function.of))[:_MOST_VARIANTS] or [""]
 
 
 def _variants(methods: list[Known]) -> list[frozenset[str]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ... import mapping
 from ..frontend.methods import makers
 from ..libraries import is_library
 from ..model.kinds import kind_of
-from ..program import Class, Declare, Function, Unit
+from ..program import Class, Declare, Function, Parameter, Unit
 from . import types
 from .nearby import Nearby
 from .parts import assigned_names, declarations
@@ -60,6 +60,10 @@ class Index:
     _assigned_members: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        defaults: dict[tuple[str, str], list[tuple[Parameter, ...]]] = {}
+        for unit in self.units:
+            for owner, name, parameters in unit.defaults:
+                defaults.setdefault((types.simple(owner), name), []).append(parameters)
         for unit in self.units:
             self.aliases.update(unit.aliases)
             for class_ in unit.classes:
@@ -67,7 +71,8 @@ class Index:
             for variable in unit.variables:
                 self.variables.setdefault(types.simple(variable.name), []).append((variable, unit))
             for function in unit.functions:
-                known = Known(function, unit)
+                declared = defaults.get((types.simple(function.owner), function.name), ())
+                known = Known(_with_defaults(function, declared), unit)
                 self.all.append(known)
                 self.functions.setdefault(types.simple(function.name), []).append(known)
                 if function.owner:
@@ -290,6 +295,21 @@ class Index:
                 declared |= set(class_.bases)
         found = {self.class_of(type_) for type_ in declared if "*" not in type_}
         return {types.simple(class_.name) for class_ in found if class_ is not None}
+
+
+def _with_defaults(function: Function, declared: Sequence[tuple[Parameter, ...]]) -> Function:
+    """Return a function with the default arguments that only a declaration of it has."""
+    alike = [parameters for parameters in declared if len(parameters) == len(function.parameters)]
+    if len(alike) > 1:  # overloads
+        mine = [types.simple(parameter.type) for parameter in function.parameters]
+        alike = [parameters for parameters in alike if [types.simple(p.type) for p in parameters] == mine]
+    if not alike:
+        return function
+    pairs = zip(function.parameters, alike[0], strict=True)
+    return replace(
+        function,
+        parameters=tuple(own if own.default is not None else replace(own, default=p.default) for own, p in pairs),
+    )
 
 
 def fitting(found: list[Known], count: int) -> list[Known]:

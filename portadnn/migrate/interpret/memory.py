@@ -50,6 +50,7 @@ class Frame:
     read_names: frozenset[str] | None = None
     packs: dict[str, int] = field(default_factory=dict)  # how many arguments ``args...`` stands for
     pack_texts: dict[str, str] = field(default_factory=dict)  # and how the caller writes each
+    decided: dict[str, dict[str, frozenset[Value]]] = field(default_factory=dict)  # what a condition rules out
 
     def path_of(self, name: str) -> str | None:
         """Return the path of a local variable."""
@@ -200,10 +201,13 @@ class Memory:
     # Paths ------------------------------------------------------------------------------------------------------
 
     def member_path(self, base: str, name: str) -> str:
-        """Return the path of a member of the object at `base`."""
+        """Return the path of a member of the object at `base`; of a union's scalars, that of the first."""
+        class_ = self.class_at(base)
+        if class_ is not None and class_.union and self._is_scalar(class_) and name in {m.name for m in class_.members}:
+            name = class_.members[0].name
         path = f"{base}->{name}" if base == "this" else f"{base}.{name}"
         if path not in self.types:
-            declared = self.member_declaration(self.class_at(base), name)
+            declared = self.member_declaration(class_, name)
             if declared is not None:
                 self.types[path] = declared.type + "[]" * len(declared.array)
                 if declared.value is not None:
@@ -257,7 +261,14 @@ class Memory:
             return elements
         if elements is not None and elements.data:
             return Value(elements.data[0].kind, elements.data[0].data, elements.data[0].type, elements.data[0].origins)
+        class_ = self.class_at(path)
+        if path not in self.state.variables and class_ is not None and class_.members and self._is_scalar(class_):
+            path = self.member_path(path, class_.members[0].name)
         return self.peek(path) if path in self.state.variables or "[" in path else self.read(path)
+
+    def _is_scalar(self, class_: Class) -> bool:
+        """Whether all members are numbers, pointers or enumerators."""
+        return all(not m.array and self.index.class_of(m.type) is None for m in class_.members)
 
     def elements(self, base: str) -> Value | None:
         """Return the elements of an array, as far as they are known one by one from the first on."""

@@ -326,6 +326,7 @@ class Statements(Loops):
         before, ends = self.state, []
         for condition, block in statement.branches:
             self.state = before.copy()
+            self._as_decided(condition)
             version = demanded(condition)
             if version is not None:
                 self.versions.append(version)
@@ -333,7 +334,31 @@ class Statements(Loops):
             if version is not None:
                 self.versions.pop()
             ends.append(self.state)
+        self._keep_decided([condition for condition, _ in statement.branches], before, ends)
         self.state = meet(ends if statement.complete and ends else [*ends, before])
+
+    def _keep_decided(self, conditions: list[str], before: State, ends: list[State]) -> None:
+        """Note the values that only some branches of the preprocessor give: they do not meet those of the others."""
+        changed = {
+            path
+            for end in ends
+            for path, value in end.variables.items()
+            if value.kind in ("known", "one of") and before.variables.get(path) != value
+        }
+        for path in changed:
+            given = [set(end.variables[path].options) if path in end.variables else set() for end in ends]
+            for i, condition in enumerate(conditions):
+                others = set().union(*(options for j, options in enumerate(given) if j != i)) - given[i]
+                self.frame.decided.setdefault(condition, {})[path] = frozenset(others)
+
+    def _as_decided(self, condition: str) -> None:
+        """Leave out the values that variables have where another branch of the same condition is compiled."""
+        for path, others in self.frame.decided.get(condition, {}).items():
+            value = self.state.variables.get(path)
+            if value is not None and value.kind == "one of":
+                left = [option for option in value.options if option not in others]
+                if left:
+                    self.state.variables[path] = join(left)
 
     def _switch(self, statement: Switch) -> None:
         value = self.evaluate(statement.value)

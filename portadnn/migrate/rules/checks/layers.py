@@ -244,9 +244,15 @@ def forward_is_elsewhere(situation: Situation) -> Iterator[Hit]:
         owners = once(journal, ("owners", functions), lambda journal: frozenset(_owners(deeds(journal, functions))))
         if not owners:
             return not mentioned
-        return bool(owner) and not owners & {owner, ""}
+        if not owner:  # of free functions each may run long after the other; of one class the order is known
+            return not owners & {""} or event.within not in _functions(deeds(journal, functions))
+        return not owners & {owner, ""}
 
     yield Hit("possible" if mentioned else "proven", words=words, confirm=confirm)
+
+
+def _functions(found: Iterable[Deed]) -> frozenset[str]:
+    return frozenset(deed.event.within for deed in found)
 
 
 def _owners(found: Iterable[Deed]) -> Iterator[str]:

@@ -126,7 +126,7 @@ _TRIPLES = (("xDesc", "wDesc", "yDesc"), ("dyDesc", "wDesc", "dxDesc"), ("xDesc"
 @check("first", "first_layout", "second", "second_layout")
 def mixed_layouts(situation: Situation) -> Iterator[Hit]:
     """Find tensors of a convolution of which one is NCHW and another NHWC."""
-    names = next(names for names in _TRIPLES if all(situation.argument(name) for name in names))
+    names = next((names for names in _TRIPLES if all(situation.argument(name) for name in names)), ())
     found = [(name, _layouts(shape(situation, name))) for name in names]
     plain = [(name, next(iter(layouts))) for name, layouts in found if len(layouts) == 1]
     for name, layout in plain[1:]:

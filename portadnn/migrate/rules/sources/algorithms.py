@@ -94,7 +94,9 @@ def result_field(unit: Unit) -> Iterator[SourceHit]:
 
 
 _NAMED = re.compile("perf(?!orm)", re.IGNORECASE)
-_PARAMETER = re.compile(r"\btypename\b|\bauto\b|(?:^|[<\s])T\w{0,5}(?:$|[>\s*&\[])")
+_PARAMETER = re.compile(
+    r"\btypename\b|\bauto\b|(?:^|[<\s])T\w{0,5}(?:$|[>\s*&\[])|^(?:const\s+)?(?i:perf_?(?:t|type)?|\w*perf_t)\b"
+)
 
 
 def _of_template(type_: str) -> bool:
