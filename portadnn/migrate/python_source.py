@@ -7,14 +7,17 @@ import io
 import re
 import tokenize
 import warnings
+from collections.abc import Collection
 
 from .cpp.mentions import suppressions
-from .cpp.text import Comment, Text
-from .libraries import is_library
+from .cpp.text import Comment, Text, count_lines
+from .libraries import is_library, named
 from .program import Block, Class, Declare, Function, Skipped, Span, Unit
 from .python_syntax import Translator, called_name, names_assigned
 
 MODULE = "(module)"  # what the code of a file outside of functions is called
+_FUNCTION = named()
+_WORDS = re.compile(rb"[A-Za-z_]\w{3,}")
 _RAW = re.compile(rb"\bCDLL\b|\bLoadLibrary\b")
 
 
@@ -48,7 +51,7 @@ class PythonText(Text):
         return self.span(start, end)
 
 
-def read(text: bytes, file: str) -> Unit:
+def read(text: bytes, file: str, names: Collection[bytes] = ()) -> Unit:
     """Read a source in Python.
 
     Parameters
@@ -57,12 +60,20 @@ def read(text: bytes, file: str) -> Unit:
         The source.
     file : str
         Its name for the user.
+    names : collection of bytes, optional
+        Functions and classes that other files bind to a library.
 
     Returns
     -------
     Unit
-        The program in it. What has no valid syntax is entered in ``skipped`` as a whole.
+        The program in it. What has no valid syntax is entered in ``skipped`` as a whole; of a file that names no
+        function of a library and none of `names` only the words are told, as ``left_out``.
     """
+    if _FUNCTION.search(text) is None:
+        words = frozenset(_WORDS.findall(text))
+        if words.isdisjoint(names):
+            left_out = frozenset(word.decode() for word in words)
+            return Unit(file, "python", count_lines(text), left_out=left_out)
     source = PythonText(text)
     unit = Unit(file, "python", source.lines)
     try:

@@ -186,7 +186,7 @@ def _parse(text: bytes, source: Found, version: str | None, bound: Bound) -> Uni
     if source.kind == "python":
         from . import python_source
 
-        unit: Unit = python_source.read(text, source.shown)
+        unit: Unit = python_source.read(text, source.shown, bound.names)
         return unit
     return cpp.read(
         text,

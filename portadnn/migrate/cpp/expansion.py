@@ -6,6 +6,7 @@ place of the invocation. Other macros are left alone: the checker follows those 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,6 +67,12 @@ def tokens(code: bytes, shift: int = 0) -> list[Token]:
     return result
 
 
+@functools.lru_cache(maxsize=2048)
+def _tokens_of(body: bytes) -> tuple[Token, ...]:
+    """Return the tokens of a macro's body, which many files look at."""
+    return tuple(tokens(body))
+
+
 def unfolded(body: bytes) -> bytes:
     """Return a macro's body in one line."""
     return _CONTINUED.sub(b" ", body)
@@ -82,14 +89,14 @@ def defined(raw: bytes) -> list[Template]:
         if not parameters or len(body) > LONGEST_MACRO or not (b"(" in body or b"##" in body):
             continue
         template = Template(name, parameters, unfolded(_COMMENT.sub(b" ", body)).strip())
-        if _takes_apart(template, tokens(template.body), {}) or _hands_on(template):
+        if _takes_apart(template, _tokens_of(template.body), {}) or _hands_on(template):
             found.append(template)
     return found
 
 
 def _hands_on(template: Template) -> bool:
     """Whether a macro gives its first parameter to what may be a macro, too."""
-    body = tokens(template.body)
+    body = _tokens_of(template.body)
     first = _name_of(template.parameters[0])
     return any(
         token.text.isupper() and body[i + 1].text == b"(" and body[i + 2].text == first
@@ -99,7 +106,7 @@ def _hands_on(template: Template) -> bool:
 
 def taking_apart(macros: Iterable[Template]) -> dict[str, list[Template]]:
     """Return those macros that call a parameter, make a name to call from one, or hand one to such a macro."""
-    written = {macro: tokens(macro.body) for macro in macros}
+    written = {macro: _tokens_of(macro.body) for macro in macros}
     found: dict[str, list[Template]] = {}
     waiting = True
     while waiting:
@@ -167,7 +174,6 @@ class Expander:
 
     def __init__(self, macros: Mapping[str, Sequence[Template]]) -> None:
         self.macros = macros
-        self._bodies: dict[bytes, list[Token]] = {}
 
     def expand(self, code: bytes, shift: int) -> Expanded | None:
         """Return what an invocation, at `shift` in the file, stands for; None where that holds no library's call."""
@@ -217,7 +223,7 @@ class Expander:
     ) -> list[Token] | None:
         """Return a macro's body with arguments in the parameters' places."""
         bound = _bound(macro, arguments)
-        body = self._bodies.setdefault(macro.body, tokens(macro.body))
+        body = _tokens_of(macro.body)
         result: list[Token] = []
         pasting = False
         place = 0

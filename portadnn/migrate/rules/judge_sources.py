@@ -9,6 +9,7 @@ from ..findings import Finding
 from ..program import Unit
 from . import targets
 from .table import Rule, rules
+from .walking import forget
 
 
 def judge_sources(
@@ -33,4 +34,5 @@ def judge_sources(
                     hit.function,
                 )
                 found.setdefault(finding.key, finding)
+        forget()
     return list(found.values())

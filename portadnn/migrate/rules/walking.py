@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from ..program import Invocation, Member, Name, Span
+from ..program import Block, Invocation, Member, Name, Span
 
 
 def walk(node: Any) -> Iterator[Any]:
@@ -26,9 +26,23 @@ def walk(node: Any) -> Iterator[Any]:
             pending.extend([getattr(one, name) for name in parts])
 
 
+def inside(body: Block) -> list[Any]:
+    """Return every node of a function's body: all checks look at the same ones, until the next file."""
+    found = _INSIDE.get(id(body))
+    if found is None or found[0] is not body:
+        found = _INSIDE[id(body)] = (body, list(walk(body)))
+    return found[1]
+
+
+def forget() -> None:
+    """Forget what is inside of bodies."""
+    _INSIDE.clear()
+
+
 def invocations(node: Any) -> Iterator[Invocation]:
     """Yield every call in a node of a program."""
-    return (inner for inner in walk(node) if isinstance(inner, Invocation))
+    nodes = inside(node) if isinstance(node, Block) else walk(node)
+    return (inner for inner in nodes if isinstance(inner, Invocation))
 
 
 def variable(node: Any) -> str:
@@ -46,6 +60,7 @@ def plain(name: str) -> str:
     return name.rpartition("::")[2]
 
 
+_INSIDE: dict[int, tuple[Block, list[Any]]] = {}
 _PARTS: dict[type, tuple[str, ...] | None] = {}
 
 

@@ -23,7 +23,7 @@ from ...program import (
 )
 from ..registry import source_check
 from ..situation import SourceHit
-from ..walking import variable, walk
+from ..walking import inside, variable, walk
 
 _RESULT = re.compile(r"\bcudnnConvolution(Fwd|BwdData|BwdFilter)AlgoPerf_t\b")
 _ALGORITHM = re.compile(r"\b(?:cudnnConvolution(?:Fwd|BwdData|BwdFilter)Algo_t|miopenConv\w*Algorithm_t)\b")
@@ -44,7 +44,7 @@ def _types(unit: Unit, function: Function) -> dict[str, str]:
     declared += [member for class_ in _owners(unit, function) for member in class_.members]
     types = {one.name: one.type + "[]" * len(one.array) for one in declared}
     types |= {parameter.name: parameter.type for parameter in function.parameters}
-    for node in walk(function.body):
+    for node in inside(function.body):
         if isinstance(node, Declare):
             types[node.name] = node.type + "[]" * len(node.array)
         elif isinstance(node, Loop) and node.variable and node.values is not None:
@@ -75,7 +75,7 @@ def result_field(unit: Unit) -> Iterator[SourceHit]:
         types: dict[str, str] | None = None
         nearest: dict[str, str] = {}  # the same name may be declared in several blocks
         told: set[str] = set()
-        for node in walk(function.body):
+        for node in inside(function.body):
             if isinstance(node, Declare):
                 nearest[node.name] = node.type
             if not isinstance(node, Member) or node.name not in {*_LACKING, "algo"}:
@@ -108,7 +108,7 @@ def _has_results(unit: Unit) -> bool:
     """Whether a file has results of Find."""
     for function in unit.functions:
         types = [parameter.type for parameter in function.parameters]
-        types += [node.type for node in walk(function.body) if isinstance(node, Declare)]
+        types += [node.type for node in inside(function.body) if isinstance(node, Declare)]
         if any(_RESULT.search(type_) for type_ in types):
             return True
     return False
@@ -136,7 +136,7 @@ def indexed_by_algorithm(unit: Unit) -> Iterator[SourceHit]:
     lengths = _lengths(unit)
     for function in unit.functions:
         types: dict[str, str] | None = None
-        for node in walk(function.body):
+        for node in inside(function.body):
             if not isinstance(node, Index) or isinstance(node.index, Constant):
                 continue
             types = _types(unit, function) if types is None else types

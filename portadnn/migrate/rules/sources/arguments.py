@@ -26,7 +26,7 @@ from ...program import (
 from ..hints import identifiers
 from ..registry import source_check
 from ..situation import SourceHit
-from ..walking import callee, invocations, plain, walk
+from ..walking import callee, inside, invocations, plain, walk
 
 _INTEGER = re.compile(
     r"^(const |constexpr |static )*((un)?signed |u?int\d*_t|int|long|short|char|size_t|unsigned)[\w ]*$"
@@ -45,7 +45,7 @@ def dropped_strides(unit: Unit) -> Iterator[SourceHit]:
     for function in unit.functions:
         strides = [p.name for p in function.parameters if _STRIDE.search(p.name)]
         calls = [call for call in invocations(function.body) if callee(call) == _PLAIN]
-        used = {name for node in walk(function.body) if isinstance(node, Name) for name in identifiers(node.name)}
+        used = {name for node in inside(function.body) if isinstance(node, Name) for name in identifiers(node.name)}
         if len(calls) != 1 or len(strides) < 3 or used & set(strides):
             continue
         arguments = split_arguments(calls[0].text)
@@ -64,7 +64,7 @@ _CONSTANT = ("bnScale", "bnBias", "estimatedMean", "estimatedVariance")
 def constant_pointers(unit: Unit) -> Iterator[SourceHit]:
     """Find parameters of batch normalisation that are pointers to constants."""
     for function in unit.functions:
-        nodes = list(walk(function.body))
+        nodes = inside(function.body)
         types = {p.name: p.type for p in function.parameters}
         types |= {node.name: node.type for node in nodes if isinstance(node, Declare)}
         for node in nodes:
@@ -98,7 +98,7 @@ def double_as_float(unit: Unit) -> Iterator[SourceHit]:
 
 def _returned(function: Function) -> Iterator[SourceHit]:
     special = _OF_DOUBLE.search(f"<{function.specialization}>")
-    for node in walk(function.body):
+    for node in inside(function.body):
         if special and isinstance(node, Jump) and _says_float(node.value):
             yield SourceHit(node.span, words={"name": function.name})
         if isinstance(node, Switch):
@@ -123,7 +123,7 @@ def _says_float(value: Any) -> bool:
 def enumerator_as_number(unit: Unit) -> Iterator[SourceHit]:
     """Find an enumerator of cuDNN that becomes an int."""
     for function in unit.functions:
-        for node in walk(function.body):
+        for node in inside(function.body):
             name = _as_integer(node)
             value = values_of_cudnn()[plain(name)][0] if plain(name) in values_of_cudnn() else None
             other = value is not None and value.miopen and value.number != value.miopen_number
@@ -152,7 +152,7 @@ _STATUS = "CUDNN_STATUS_NOT_SUPPORTED"
 def fallback_on_status(unit: Unit) -> Iterator[SourceHit]:
     """Find code that runs when a status says that something is not supported."""
     for function in unit.functions:
-        for node in walk(function.body):
+        for node in inside(function.body):
             if isinstance(node, If) and (status := _compared(node.condition)) is not None and _acts(node):
                 words = {"what": f"the branch in line {node.then.span.line}", "status": status}
                 yield SourceHit(node.condition.span, "possible", words)

@@ -21,7 +21,7 @@ from ...program import (
 )
 from ..registry import source_check
 from ..situation import SourceHit
-from ..walking import invocations, plain, variable, walk
+from ..walking import inside, invocations, plain, variable, walk
 
 _FINDS = re.compile(r"^(?:cudnnFindConvolution\w+|cudnnGetConvolution\w+Algorithm(?:_v7)?|miopenFindConvolution\w+)$")
 _SETS = re.compile(r"^(?:cudnnSetTensor|miopenSet(?:4d|Nd)?Tensor)\w*Descriptor\w*$")
@@ -37,7 +37,7 @@ def found_once(unit: Unit) -> Iterator[SourceHit]:
     for function in unit.functions:
         if not any(_FINDS.match(plain(name)) for name in function.calls):
             continue
-        for node in walk(function.body):
+        for node in inside(function.body):
             flag, body = _guarded(node)
             finds = list(_calls(body, _FINDS)) if flag else []
             if not finds or body is None or not _is_set(body, flag) or _is_reset(unit, flag):

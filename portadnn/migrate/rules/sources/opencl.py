@@ -8,7 +8,7 @@ from ...program import Declare, Function, Invocation, Unit
 from ..hints import identifiers
 from ..registry import source_check
 from ..situation import SourceHit
-from ..walking import callee, invocations, plain, walk
+from ..walking import callee, inside, invocations, plain
 
 _TYPE = "cl_mem"
 
@@ -32,7 +32,7 @@ def _is_memory(type_: str) -> bool:
 def _calls(function: Function, shared: set[str]) -> Iterator[tuple[Invocation, str]]:
     """Yield the calls of MIOpen in a function that name such a buffer, and its name."""
     typed = [(p.name, p.type) for p in function.parameters]
-    typed += [(node.name, node.type) for node in walk(function.body) if isinstance(node, Declare)]
+    typed += [(node.name, node.type) for node in inside(function.body) if isinstance(node, Declare)]
     known = {name for name, type_ in typed if _is_memory(type_)} | (shared - {name for name, _ in typed}) | {_TYPE}
     for node in invocations(function.body):
         if callee(node).startswith("miopen"):

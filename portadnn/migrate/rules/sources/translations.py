@@ -11,7 +11,7 @@ from ...names import shared_enumerations, values_of_cudnn
 from ...program import If, Jump, Name, Operation, Span, Switch, Unit
 from ..registry import source_check
 from ..situation import SourceHit
-from ..walking import walk
+from ..walking import inside, walk
 
 _WORDS = ("given", "used", "right")
 
@@ -37,7 +37,7 @@ def _chosen(node: Any, enumeration: str) -> list[str]:
 def _pairs(unit: Unit) -> Iterator[tuple[str, Any, Span]]:
     """Yield the enumerators of cuDNN that a program asks for, what it does then, and where it says so."""
     for function in unit.functions:
-        for node in walk(function.body):
+        for node in inside(function.body):
             if isinstance(node, Switch):
                 yield from _cases(node)
             elif isinstance(node, If) and isinstance(node.condition, Operation) and node.condition.operator == "==":
@@ -73,7 +73,7 @@ def mistranslated_average(unit: Unit) -> Iterator[SourceHit]:
     """Find averages with padding that become averages without, and the like."""
     yield from _mistranslated(unit, "cudnnPoolingMode_t")
     for function in unit.functions:
-        for node in walk(function.body):
+        for node in inside(function.body):
             choice = isinstance(node, Operation) and node.operator == "?:" and _asks_for_padding(node.operands[0])
             if choice and _last(node.operands[1]) == "miopenPoolingAverage":
                 words = {"given": "padding that counts", "used": "miopenPoolingAverage"}
