@@ -14,6 +14,7 @@ from .baseline import fingerprints
 from .baseline import read as read_baseline
 from .collect import Collector
 from .config import Config
+from .copies import below, of_another_project
 from .discover import Discovered, Found
 from .file_kinds import HEAD, kind_of
 from .findings import Finding
@@ -74,6 +75,7 @@ def check(
     run = _Run(config or Config(), progress)
     given = [os.fspath(path) for path in paths]
     found = discover.sources(given, exclude=run.config.exclude, stdin=stdin, stdin_name=stdin_name)
+    run.given = given
     run.follow(found, jobs, whole=any(Path(path).is_dir() for path in given))
     return run.finish()
 
@@ -112,6 +114,8 @@ class _Run:
     began: float = field(default_factory=time.perf_counter)
     findings: list[Finding] = field(default_factory=list)
     comments: dict[str, dict[int, frozenset[str]]] = field(default_factory=dict)
+    given: Sequence[str] = ()
+    copies: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         config = self.config
@@ -167,7 +171,15 @@ class _Run:
 
     def piped(self, files: Sequence[Found]) -> list[Look]:
         """Read the sources that come through pipes, of which excerpts need the text."""
-        return [self.text(one, one.read()) for one in files if one.stream is not None]
+        looks = []
+        for one in files:
+            if one.stream is not None:
+                try:
+                    looks.append(self.text(one, one.read()))
+                except OSError as error:  # too large, or broken off
+                    reason = Skipped(one.shown, error.strerror or str(error))
+                    looks.append(Look(one.shown, one.kind, skipped=[reason]))
+        return looks
 
     def text(self, source: Found, data: bytes) -> Look:
         """Read a source of which only the text is at hand."""
@@ -183,7 +195,10 @@ class _Run:
             self.report.skipped += one.skipped
             if one.unit is not None:
                 units.append(one.unit)
-                self.report.checked.append(Checked(one.name, one.kind, one.lines, one.touched))
+                apart = one.copy_of or of_another_project(below(one.name, self.given))
+                self.report.checked.append(Checked(one.name, one.kind, one.lines, one.touched, apart))
+                if one.copy_of:
+                    self.copies.add(one.name)
                 if one.unit.suppressions:
                     self.comments[one.name] = one.unit.suppressions
         if not units:
@@ -217,6 +232,7 @@ class _Run:
         """Sort out what is silenced, and return the report."""
         report = self.report
         comments = Comments(self.comments)
+        self.findings = [one for one in self.findings if one.place.file not in self.copies]  # a library is not ported
         self.findings.sort(key=sort_key)
         seen = set()
         for finding, print_ in fingerprints(self.findings, report.root):

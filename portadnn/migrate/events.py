@@ -89,7 +89,7 @@ class Event:
         How many ``if``s are around it, those around the calls that lead to it too.
     version : str or None
         The library's version, where a log says it or a branch of the preprocessor demands it.
-    origin : {"source", "log", "recording"}
+    origin : {"source", "log", "recording", "driver"}
     followed : bool
         False of a call that following the program did not reach: nothing is known but its text.
     """
@@ -106,7 +106,7 @@ class Event:
     in_loop: bool = False
     guards: int = 0
     version: str | None = None
-    origin: Literal["source", "log", "recording"] = "source"
+    origin: Literal["source", "log", "recording", "driver"] = "source"
     followed: bool = True
     named: Mapping[str, Argument] | None = field(default=None, repr=False)  # logs name arguments themselves
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from . import cpp
+from .copies import copied
 from .cpp.expansion import PASTES, Template, defined, taking_apart
 from .cpp.text import count_lines
 from .discover import Found
@@ -32,7 +33,7 @@ _COMMENT = re.compile(rb"\s*(?://|\*|/\*|#(?!\s*(?:if|el|define|include)))")
 
 @dataclass
 class Look:
-    """What reading a source gave: no unit where it does not name a library."""
+    """What reading a source gave: no unit where it does not name a library; which library's header it is a copy of."""
 
     name: str
     kind: str
@@ -41,6 +42,7 @@ class Look:
     unit: Unit | None = None
     templates: tuple[Template, ...] = ()
     skipped: list[Skipped] = field(default_factory=list)
+    copy_of: str = ""
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,7 @@ def look(source: Found, version: str | None = None, bound: Bound = NOTHING, *, t
         if PurePath(source.shown).name in bound.files or cpp.interesting(text, bound.names):
             found.unit = _parse(text, source, version, bound)
             found.touched = touched(text)
+            found.copy_of = copied(source.shown, text)
         if source.kind != "python":
             found.templates = tuple(defined(text))
     except TimeoutError:

@@ -63,12 +63,27 @@ class Call:
 
 @dataclass(frozen=True)
 class Checked:
-    """A file that was read: its lines, and how many of them name the library."""
+    """A file that was read: its lines, and how many of them name the library.
+
+    `apart` is what it is a copy of ("cudnn-frontend"), or the folder of other projects that it lies in: such files are
+    no work of the program's port.
+    """
 
     file: str
     kind: str  # "c++", "python", "log", "recording"
     lines: int = 0
     touched: int = 0
+    apart: str = ""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Files that are no work of the program's port: which, how many, their lines that name the library, the calls."""
+
+    what: str
+    files: int = 0
+    lines: int = 0
+    calls: int = 0
 
 
 @dataclass(frozen=True)
@@ -205,17 +220,32 @@ class Report:
 
     @property
     def effort(self) -> Effort:
-        """How much work the port is."""
-        said = Counter(call.answer for call in self.calls)
-        named = [file for file in self.checked if file.touched]
+        """How much work the port is, without what is :attr:`apart`."""
+        apart = {file.file for file in self.checked if file.apart}
+        calls = [call for call in self.calls if call.place.file not in apart]
+        said = Counter(call.answer for call in calls)
+        named = [file for file in self.checked if file.touched and not file.apart]
         return Effort(
             {answer: said[answer] for answer in ANSWERS},
             said[None],
-            len(self.calls),
-            len({call.function for call in self.calls}),
+            len(calls),
+            len({call.function for call in calls}),
             sum(file.touched for file in named),
             len(named),
         )
+
+    @property
+    def apart(self) -> list[Apart]:
+        """Copies of the libraries' headers, and folders of other projects' code, by name."""
+        calls = Counter(call.place.file for call in self.calls)
+        found: dict[str, Apart] = {}
+        for file in self.checked:
+            if file.apart and file.touched:
+                before = found.get(file.apart, Apart(file.apart))
+                found[file.apart] = Apart(
+                    file.apart, before.files + 1, before.lines + file.touched, before.calls + calls[file.file]
+                )
+        return [found[what] for what in sorted(found)]
 
     def severities(self) -> dict[Severity, int]:
         """Return the number of alarms of each severity, the gravest first."""

@@ -9,6 +9,7 @@ from ... import mapping
 from ..frontend.methods import makers
 from ..libraries import is_library
 from ..model.kinds import kind_of
+from ..names import values_of_both
 from ..program import Class, Declare, Function, Parameter, Unit
 from . import types
 from .nearby import Nearby
@@ -69,7 +70,9 @@ class Index:
             for class_ in unit.classes:
                 self._add_class(types.simple(class_.name), class_, unit.file)
             for variable in unit.variables:
-                self.variables.setdefault(types.simple(variable.name), []).append((variable, unit))
+                short = types.simple(variable.name)
+                if short not in values_of_both():  # of a copy of the library's header: it is known by its name
+                    self.variables.setdefault(short, []).append((variable, unit))
             for function in unit.functions:
                 declared = defaults.get((types.simple(function.owner), function.name), ())
                 known = Known(_with_defaults(function, declared), unit)

@@ -44,7 +44,7 @@ def to_event(record: Record, number: int, place: Place, state: State, origin: st
         status=record.status or "unknown",
         thread=record.thread,
         version=record.version,
-        origin="recording" if origin == "recording" else "log",
+        origin="driver" if record.driver else "recording" if origin == "recording" else "log",
         named=others or None,
     )
 

@@ -125,11 +125,12 @@ def _command(number: int, log: str, line: str) -> Iterator[Record]:
     base = re.match(r"conv|pool|lrn|activ|softmax|bnorm|gemm|rnn|ctc|dropout|tensorop|reduce|CBAInfer", program)
     maker = _MAKERS.get(base[0]) if base else None
     if maker is None or base is None:
-        yield Record(f"MIOpenDriver {program}", number)
+        yield Record(f"MIOpenDriver {program}", number, driver=True)
         return
     type_ = _SUFFIXES.get(program[base.end() :], "miopenFloat")
     for record in maker(options, type_, "Find" in log):
         record.line = number
+        record.driver = True
         yield record
 
 

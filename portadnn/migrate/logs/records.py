@@ -41,6 +41,8 @@ class Record:
         ``"I"``, ``"W"`` or ``"E"`` where the log has levels: warnings tell of a call once more.
     complete : bool
         Whether it ends as it should; False where the log was cut off.
+    driver : bool
+        Whether it is what a command of MIOpenDriver does: a problem, of which nothing else of the program is told.
     """
 
     function: str
@@ -52,6 +54,7 @@ class Record:
     status: str = ""
     level: str = "I"
     complete: bool = True
+    driver: bool = False
 
 
 _NULLS = frozenset({"NULL", "NULL_PTR", "(nil)", "nullptr", "null", "0x0", "0000000000000000"})

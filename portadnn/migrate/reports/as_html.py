@@ -12,7 +12,7 @@ from ..._page import page
 from ..events import Place
 from ..findings import ANSWERS, SEVERITIES, Finding
 from ..report import Call, Report
-from .text import REACH, Excerpt, excerpt, work
+from .text import APART, REACH, Excerpt, apart, excerpt, work
 
 CONTEXT = 2  # lines above and below a call
 LONGEST = 40  # lines of a call that are shown
@@ -69,6 +69,8 @@ def _body(report: Report) -> Iterator[str]:
 def _effort(report: Report) -> Iterator[str]:
     effort = report.effort
     yield (f"<p>{work(effort)}. Looked at {count(report.files, 'file')}, {count(report.lines, 'line')}.</p>")
+    if report.apart:
+        yield f'<p id="apart">{APART}: {_e(apart(report.apart))}.</p>'
     if report.judged:
         yield f"<p>Ported already: {count(report.judged, 'call')} of MIOpen, judged.</p>"
     if report.coverage:

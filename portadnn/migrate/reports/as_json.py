@@ -49,7 +49,13 @@ def facts(report: Report) -> dict[str, Any]:
             "looked_at": report.files,
             "lines": report.lines,
             "checked": [
-                {"file": file.file, "kind": file.kind, "lines": file.lines, "touched": file.touched}
+                {
+                    "file": file.file,
+                    "kind": file.kind,
+                    "lines": file.lines,
+                    "touched": file.touched,
+                    **({"apart": file.apart} if file.apart else {}),
+                }
                 for file in report.checked
             ],
         },

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..._io.text import clean, count, line_of
 from ..findings import ANSWERS, SEVERITIES, Finding
 from ..report import Report
-from .text import excerpt, work
+from .text import APART, apart, excerpt, work
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|~&])")
 
@@ -44,6 +44,9 @@ def _lines(report: Report) -> Iterator[str]:
     yield ""
     yield (f"{work(effort)}. Looked at {count(report.files, 'file')}, {count(report.lines, 'line')}.")
     yield ""
+    if report.apart:
+        yield f"{APART}: {escaped(apart(report.apart))}."
+        yield ""
     if report.judged:
         yield f"Ported already: {count(report.judged, 'call')} of MIOpen, judged."
         yield ""

@@ -13,7 +13,7 @@ from ..events import Place
 from ..findings import ANSWERS, SEVERITIES, Answer, Finding, Severity
 from ..program import Skipped
 from ..report import Report
-from .text import excerpt, work
+from .text import APART, apart, excerpt, work
 
 COLOURS: dict[Severity, str] = {"E": "red", "W!": "magenta", "W": "yellow", "I": "cyan"}
 BAR: dict[Answer, str] = {"same": "green", "moves": "cyan", "recipe": "yellow", "none": "red"}
@@ -242,6 +242,8 @@ class _Terminal:
                 work(effort),
             )
             self.bar()
+        if report.apart:
+            self.put((f"{APART}: ", "bold"), f"{apart(report.apart)}.")
         if report.judged:
             self.put(("Ported already: ", "bold"), f"{count(report.judged, 'call')} of MIOpen, judged.")
         if report.coverage:

@@ -281,3 +281,10 @@ def fresh_statistics(situation: Situation) -> Iterator[Hit]:
     thing = situation.thing("resultRunningMean")
     if thing is not None and thing.kind == "memory" and thing.certain and "filled" not in thing.fields:
         yield Hit("possible")
+
+
+@check()
+def mode_in_a_log(situation: Situation) -> Iterator[Hit]:
+    """Find a convolution whose descriptor only a log tells of: where it was set, the rule speaks of that call."""
+    if situation.event.origin != "source" and not any(map(any, (one.set_by for one in situation.things("convDesc")))):
+        yield Hit()

@@ -189,3 +189,21 @@ def _acts(node: If) -> bool:
     return not (texts and isinstance(node.then, Block) and len(node.then.statements) <= 1) or any(
         isinstance(n, Jump) and n.kind in ("continue", "break") for n in nodes
     )
+
+
+# V29 -------------------------------------------------------------------------------------------------------------
+
+_LEAST = "CUDNN_BN_MIN_EPSILON"
+
+
+@source_check()
+def least_epsilon(unit: Unit) -> Iterator[SourceHit]:
+    """Find cuDNN's least epsilon, once in a function, unless the file defines it itself."""
+    if _LEAST in unit.aliases or any(plain(variable.name) == _LEAST for variable in unit.variables):
+        return
+    holders: list[Any] = [*(inside(function.body) for function in unit.functions), *map(walk, unit.variables)]
+    holders += [walk(class_.members) for class_ in unit.classes]
+    for nodes in holders:
+        node = next((one for one in nodes if isinstance(one, Name) and plain(one.name) == _LEAST), None)
+        if node is not None:
+            yield SourceHit(node.span)
