@@ -106,9 +106,9 @@ def an_odd_alignment(g):
     out(g.relu(x(g, 2, 3).set_alignment(12)))
 
 
-@wrong("PG-TENSOR-017", VALUE, "relu_in", "ndarray", "tensor_like")
-def an_array_for_a_tensor(g):
-    g.relu(np.ones(3), name="relu_in")
+@wrong("PG-TENSOR-017", VALUE, "relu_in", "list", "tensor_like")
+def a_list_for_a_tensor(g):
+    g.relu([1.0, 2.0], name="relu_in")
 
 
 @wrong("PG-TENSOR-018", NOT_SUPPORTED, "INT8x32")

@@ -84,6 +84,32 @@ def test_a_convolution_without_a_compute_type(handle):
     assert notes(g) == ["PG-TYPE-002"]
 
 
+def test_arrays_in_the_place_of_tensors(handle):
+    """As in cudnn-frontend 1.32: the pack has the results, and what is to be read instead."""
+    g = new(handle)
+    a, b, other = floats(2, 3, 4), floats(2, 4, 5, seed=1), floats(2, 4, 5, seed=2)
+    y = g.add(g.matmul(a, b), np.float32(0.5)).set_output(True)
+    g.build()
+    found = np.empty((2, 3, 5), np.float32)
+    g.execute({y: found})
+    np.testing.assert_allclose(found, a @ b + 0.5, rtol=1e-5, atol=1e-5)
+    right = g.nodes[0].inputs["B"]
+    for key in (right, right.get_uid(), right.get_name()):
+        found[:] = np.nan
+        g.execute({y: found, key: other})
+        np.testing.assert_allclose(found, a @ other + 0.5, rtol=1e-5, atol=1e-5)
+    g.bind({y: found})()
+    np.testing.assert_allclose(found, a @ b + 0.5, rtol=1e-5, atol=1e-5)
+
+
+def test_both_paddings_by_position(handle):
+    g = new(handle)
+    image, weight = given(g, (1, 1, 4, 4)), given(g, (1, 1, 2, 2))
+    y = g.conv_fprop(image, weight, [1, 0], [0, 2], [1, 2], [1, 1]).set_output(True)
+    g.build()
+    assert y.get_dim() == [1, 1, 4, 3]
+
+
 @pytest.mark.parametrize("value", [None, False, np.False_])
 def test_flags_that_are_none_are_false(value):
     g = new()

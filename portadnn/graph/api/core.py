@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ...errors import shown
@@ -62,6 +62,7 @@ class Graph:
         self.compute_data_type = data_type.parse(compute_data_type, "compute_data_type")
         self.left_out: set[str] = set()  # of the types, and taken from the io type
         self.assumed: dict[str, str] = {}  # of these, which are used, and where first
+        self.adopt: Callable[[Any, str], tensor] | None = None  # makes tensors of arrays, as cudnn-frontend 1.32 does
         self.nodes: list[Node] = []
         self.declared: list[tensor] = []  # by the program, apart from nodes
 
@@ -98,7 +99,7 @@ class Graph:
         kind
             Name of a kind of operation.
         inputs
-            Tensors by port; numbers at ports of scalars; None is left out.
+            Tensors by port, or arrays where the graph adopts these; numbers at ports of scalars; None is left out.
         attributes
             Those that are not to have their defaults.
         outputs
@@ -119,6 +120,8 @@ class Graph:
             raise fail("PG-NODE-001", argument="kind", expected=", ".join(sorted(KINDS)), got=shown(kind))
         what = KINDS[kind]
         name = text("" if name is None else name, "name") or str(len(self.nodes))
+        if self.adopt is not None:
+            inputs = {p: self.adopt(one, f"{name}::{p}") if _is_array(one) else one for p, one in inputs.items()}
         given = {port: _as_tensor(what, name, port, value) for port, value in inputs.items() if value is not None}
         if kind == "pointwise" and given and not any(isinstance(value, tensor) for value in inputs.values()):
             raise _no_tensor(what, name, next(iter(given)), "a tensor of the graph", next(iter(inputs.values())))
@@ -230,6 +233,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(v) for v in value]
     return value.name if hasattr(value, "name") else int(value) if isinstance(value, int) else str(value)
+
+
+def _is_array(value: Any) -> bool:
+    """Tell whether a value is an array of any library, and no number."""
+    if value is None or isinstance(value, (tensor, bool, int, float)) or not hasattr(value, "dtype"):
+        return False
+    return len(getattr(value, "shape", ())) > 0
 
 
 def _as_tensor(kind: Kind, name: str, port: str, value: Any) -> tensor:

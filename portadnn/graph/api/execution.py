@@ -21,6 +21,7 @@ from ..operation_graph import TensorInfo
 from ..pack import bind as bind_pack
 from ..plans import Plans, Timing, engines_of
 from ..rules import fail
+from ..tensor import tensor
 from .arguments import listed, pairs, whole
 from .builder import method
 from .handles import handle_of
@@ -49,8 +50,9 @@ def execute(
     ----------
     tensor_to_device_buffer
         Buffers by tensor, uid or name: arrays of the handle's backend, of any library in the same memory (DLPack), or
-        in host memory. They are read with the graph's dims and strides. Host arrays are copied to other devices and
-        results back to them. Packs of the device's own arrays that come again cost little more than their launches.
+        in host memory. Arrays that operations took in the place of tensors need not be there. They are read with the
+        graph's dims and strides. Host arrays are copied to other devices and results back to them. Packs of the
+        device's own arrays that come again cost little more than their launches.
     workspace
         At least ``get_workspace_size()`` bytes, as an array or buffer of the backend; None, less, or anything of the
         host's lets the plan take its own.
@@ -111,7 +113,7 @@ def bind(
 
     Everything is checked once, now.
     """
-    pack = dict(_pack(tensor_to_device_buffer))
+    pack = _with_operands(self, _pack(tensor_to_device_buffer))
     _bound(self, pack, workspace, None, handle)
     calls, key, alive = self._opened(handle).calls, _key(self, pack, workspace, None), self._alive
 
@@ -138,7 +140,8 @@ def autotune(
     if tensor_to_device_buffer is None:
         arrays = {info.uid: _sample(info, opened) for info in frozen.packed}
     else:
-        arrays = bind_pack(frozen, opened.device, _pack(tensor_to_device_buffer), self._known()).arrays
+        pack = _with_operands(self, _pack(tensor_to_device_buffer))
+        arrays = bind_pack(frozen, opened.device, pack, self._known()).arrays
     rows = plans.autotune(self._filters, arrays, lambda plan: _workspace(self, plan, plans, workspace))
     self._drop_calls()
     self._choose(plans, 0)
@@ -169,6 +172,8 @@ def _run(
 ) -> None:
     if type(pack) is not dict:
         pack = _pack(pack)
+    if self._operands:
+        pack = _with_operands(self, pack)
     if overrides is not None:
         self, index = _laid_out(self, index, overrides), None
     opened = self._opened(handle)
@@ -213,7 +218,7 @@ def _run_anew(self: Planned, pack: Mapping[Any, Any], workspace: Any, index: int
 def _checked(
     self: Planned, pack: Mapping[Any, Any], workspace: Any, handle: Any, check: str, overrides: Overrides | None
 ) -> None:
-    pack = _pack(pack)
+    pack = _with_operands(self, _pack(pack))
     if not isinstance(check, str) or str.__str__(check) != "reference":
         raise fail("PG-NODE-004", argument="check", expected="None or 'reference'", got=shown(check))
     if self._frozen is not None and self._frozen.peers:
@@ -261,6 +266,16 @@ def _numbered(buffers: Any, uids: Any) -> dict[Any, Any]:
         got = f"{len(arrays)} buffers and the uids {numbers}"
         raise fail("PG-PACK-008", argument="tensor_uids", expected=expected, got=got, fix="pass as many of each")
     return dict(zip(numbers, arrays, strict=True))
+
+
+def _with_operands(self: Planned, pack: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return a pack with the arrays that operations were given, where it has no others for them."""
+    there = {one: array for one, array in self._operands.items() if not _has(pack, one)}
+    return {**there, **pack}
+
+
+def _has(pack: Mapping[Any, Any], one: tensor) -> bool:
+    return one in pack or one.get_uid() in pack or one.get_name() in pack
 
 
 def _pack(given: Any) -> dict[Any, Any]:

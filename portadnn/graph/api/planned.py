@@ -49,6 +49,7 @@ class Planned(Builder):
         self._retention: cuda_graph_retention | None = None  # None: what the environment says
         self._cuda_graphs: dict[int, Any] = {}  # what graphs of the driver need, by address
         self._notes: dict[tuple[str, str | None], GraphError] = {}  # on packs
+        self._operands: dict[tensor, Any] = {}  # arrays that were passed to operations, for packs without them
 
     def _known(self) -> dict[int, tensor]:
         """Return the program's tensors by uid."""

@@ -89,6 +89,7 @@ class pygraph(Planned):
     ) -> None:
         graph = Graph(name, io_data_type, intermediate_data_type, compute_data_type)
         graph.assume_types()
+        graph.adopt = self._adopted
         super().__init__(graph, handle, _checked(kernel_cache, KernelCache, "kernel_cache"))
         dynamic = truth(is_dynamic_shape_enabled, "is_dynamic_shape_enabled")
         truth(is_cuda_graph_replay_expected, "is_cuda_graph_replay_expected")
@@ -153,6 +154,12 @@ class pygraph(Planned):
         made = tensor(name).set_dim(dims).set_stride(strides).set_data_type(kind)
         single = all(size == 1 for size in dims) and memory.is_host(tensor_or_array)
         return self._graph.declare(made.set_is_pass_by_value(single).set_is_virtual(is_virtual))
+
+    def _adopted(self, array: Any, name: str) -> Tensor:
+        """Return the tensor of an array that stands where an operation takes one; packs need not have it."""
+        made = self.tensor_like(array, name)
+        self._operands[made] = array
+        return made
 
     @public
     def tensor_scalar(

@@ -29,7 +29,12 @@ _CROSS = convolution_mode.CROSS_CORRELATION
 def _geometry(
     padding: Sizes | None, pre: Sizes | None, post: Sizes | None, stride: Sizes, dilation: Sizes, mode: convolution_mode
 ) -> dict[str, Any]:
-    """Return a convolution's attributes, both paddings from one for both ends or from two."""
+    """Return a convolution's attributes, both paddings from one for both ends or from two.
+
+    By position cudnn-frontend takes padding, stride and dilation, or pre_padding, post_padding, stride and dilation.
+    """
+    if isinstance(mode, list | tuple) and pre is post is None:
+        padding, pre, post, stride, dilation, mode = None, padding, stride, dilation, mode, _CROSS
     if padding is not None and (pre is not None or post is not None):
         raise fail("PG-NODE-005", argument="padding", expected="padding, or pre_padding and post_padding", got="both")
     return {
