@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -188,22 +189,33 @@ def answers(name: str, folder: str) -> dict[int, Answer]:
     return found
 
 
-def run_all(name: str, arguments: argparse.Namespace, folder: str) -> dict[int, Answer]:
-    """Run all programs with a library; a process that ends early is started again behind its last program."""
-    waiting = {first: started(name, first, arguments, folder) for first in range(arguments.jobs)}
-    while waiting:
-        for place, process in list(waiting.items()):
+def run_all(names: tuple[str, ...], arguments: argparse.Namespace, folder: str) -> list[dict[int, Answer]]:
+    """Run all programs with libraries; a process that ends early is started again behind its last program."""
+    end = time.monotonic() + arguments.seconds
+    waiting = {(name, i): started(name, i, arguments, folder) for i in range(arguments.jobs) for name in names}
+    while waiting and time.monotonic() < end:
+        for (name, place), process in list(waiting.items()):
             if process.poll() is None:
                 continue
-            del waiting[place]
+            del waiting[name, place]
             done = [n for n in answers(name, folder) if n % arguments.jobs == place % arguments.jobs]
             following = (max(done) if done else place) + arguments.jobs
             if process.returncode and following < arguments.count:
-                waiting[following] = started(name, following, arguments, folder)
+                waiting[name, following] = started(name, following, arguments, folder)
         for process in list(waiting.values())[:1]:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(0.2)
-    return answers(name, folder)
+    for process in waiting.values():
+        process.kill()
+        process.wait()
+    found = [answers(name, folder) for name in names]
+    if waiting:  # the program that a process was at is not run
+        for answer in found:
+            for number in [
+                n for n, said in answer.items() if said["stage"] == "crashed" and n + arguments.jobs not in answer
+            ]:
+                del answer[number]
+    return found
 
 
 def difference(one: Any, other: Any) -> float:
@@ -239,11 +251,13 @@ def judged(drawn: Program, folder: str) -> tuple[str, list[float]]:
 
 
 def compared(found: list[dict[int, Answer]], arguments: argparse.Namespace, folder: str) -> list[dict[str, Any]]:
-    """Return a row for each program."""
+    """Return a row for each program that both ran."""
     rows = []
     for number in range(arguments.count):
+        if any(number not in answer for answer in found):
+            continue  # the time was over
         drawn = program(number, arguments.seed)
-        theirs, ours = (answer.get(number, {"stage": "not run", "error": "", "message": ""}) for answer in found)
+        theirs, ours = (answer[number] for answer in found)
         row = {"number": number, "kind": drawn["kind"], "fault": drawn["fault"], "cudnn": theirs, "portadnn": ours}
         took = [said["stage"] == "done" for said in (theirs, ours)]
         if all(took):
@@ -265,7 +279,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=6)
+    parser.add_argument("--jobs", type=int, default=6, help="processes of each library")
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no program after so many")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--out", type=Path)
     parser.add_argument("--only", choices=LIBRARIES)
@@ -278,7 +293,7 @@ def main() -> int:
         return 0
     names = (arguments.only,) if arguments.only else LIBRARIES
     with tempfile.TemporaryDirectory() as folder:
-        found = [run_all(name, arguments, folder) for name in names]
+        found = run_all(names, arguments, folder)
         for name in names:  # what they print
             texts = [path.read_text(errors="replace").strip() for path in Path(folder).glob(f"{name}.*.log")]
             print(name, "\n".join(filter(None, texts))[-500:])
@@ -291,7 +306,7 @@ def main() -> int:
             return 0
         rows = compared(found, arguments, folder)
     counts = Counter(row["verdict"] for row in rows)
-    print(json.dumps(counts))
+    print(len(rows), json.dumps(counts))
     print(json.dumps(Counter(why for row in rows for why in row.get("why", ()))))
     for row in rows:
         if row["verdict"] not in FINE:
