@@ -22,6 +22,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__ as portadnn_version
+from .api import datatypes, wrapper
 from .api.core import Graph as NodeGraph
 from .api.cute_dsl import missing as _missing
 from .api.handles import create_handle, destroy_handle, get_stream, set_stream
@@ -112,6 +113,7 @@ __all__ = [
     "cuda_graph_retention",
     "cudnnGraphNotSupportedError",
     "data_type",
+    "datatypes",
     "destroy_handle",
     "diagonal_alignment",
     "get_last_error_string",
@@ -139,6 +141,7 @@ __all__ = [
     "set_stream",
     "tensor",
     "tensor_reordering",
+    "wrapper",
 ]
 
 

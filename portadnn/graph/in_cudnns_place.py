@@ -1,4 +1,4 @@
-"""Finds ``cudnn.ops`` and ``cudnn.experimental`` for programs that put this package in the place of cudnn-frontend's.
+"""Finds modules such as ``cudnn.ops`` for programs that put this package in the place of cudnn-frontend's.
 
 After ``sys.modules["cudnn"] = portadnn.graph`` a program's ``import cudnn.experimental.ops`` would load files of this
 package a second time, under another name. The finder gives it the modules that exist.
@@ -16,6 +16,7 @@ from types import ModuleType
 
 OWN = __package__ or ""
 NAME = "cudnn"
+_ELSEWHERE = {f"{NAME}.{name}": f"{OWN}.api.{name}" for name in ("datatypes", "wrapper")}
 
 
 class Existing(Loader):
@@ -44,7 +45,7 @@ class Finder(MetaPathFinder):
         """Return what loads a module of this package, None for any other."""
         if not fullname.startswith(f"{NAME}.") or sys.modules.get(NAME) is not sys.modules.get(OWN):
             return None
-        own = OWN + fullname.removeprefix(NAME)
+        own = _ELSEWHERE.get(fullname) or OWN + fullname.removeprefix(NAME)
         if importlib.util.find_spec(own) is None:
             return None
         return ModuleSpec(fullname, Existing(own), is_package=True)

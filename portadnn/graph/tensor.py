@@ -109,6 +109,13 @@ class tensor(Marker):
         self.inferred.discard("strides")
         return self
 
+    def as_column(self, wanted: layout.Dims) -> None:
+        """Give a row of numbers of any rank, as programs have them, dims such as (n, 1, 1, 1); leave others alone."""
+        count = math.prod(self._dim)
+        if self.producer is None and self._dim != list(wanted) and count == max(self._dim, default=0) == wanted[0]:
+            step = next((step for size, step in zip(self._dim, self._stride, strict=False) if size > 1), 1)
+            self.set_dim(wanted).set_stride([step, *(1,) * (len(wanted) - 1)])
+
     def get_is_virtual(self) -> bool:
         """Tell whether it exists inside the graph only."""
         return self._is_virtual

@@ -38,13 +38,14 @@ STRIDES = {  # of files with thousands of tests, on CPUs: one of so many of each
 }
 
 
-def command_of(file: Path, stride: int, first: int, seconds: float, report: Path) -> list[str]:
+def command_of(file: Path, options: argparse.Namespace, report: Path) -> list[str]:
     """Return what runs a file of tests, or a notebook."""
     if file.suffix == ".ipynb":
         return [sys.executable, "-c", program(file)]
-    options = ["-q", "-m", "L0", "-p", "no:cacheprovider", "-o", "addopts=", "--tb=short"]
-    sample = [f"--stride={stride}", f"--first={first}", f"--seconds={seconds}"]
-    return [sys.executable, "-m", "pytest", *options, *sample, f"--junitxml={report}", file.name]
+    stride = options.stride or (1 if options.device == "cuda" else STRIDES.get(file.stem, 1))
+    given = ["-q", "-m", "L0", "-k", options.keyword, "-p", "no:cacheprovider", "-o", "addopts=", "--tb=short"]
+    sample = [f"--stride={stride}", f"--first={options.first}", f"--seconds={0.8 * options.limit}"]
+    return [sys.executable, "-m", "pytest", *given, *sample, f"--junitxml={report}", file.name]
 
 
 def program(notebook: Path) -> str:
@@ -60,10 +61,9 @@ def run(file: Path, options: argparse.Namespace, report: Path) -> tuple[Counter[
     environment = {**os.environ, "PYTHONPATH": path, "FOREIGN_DEVICE": options.device}
     environment["PYTEST_PLUGINS"] = "stand_in"  # of the processes that tests start as well
     environment["PORTADNN_BACKEND"] = options.backend or ("cuda" if options.device == "cuda" else "opencl")
-    stride = options.stride or (1 if options.device == "cuda" else STRIDES.get(file.stem, 1))
     try:
         done = subprocess.run(
-            command_of(file, stride, options.first, 0.8 * options.limit, report),
+            command_of(file, options, report),
             cwd=file.parent,
             env=environment,
             capture_output=True,
@@ -103,6 +103,7 @@ def main() -> int:
     parser.add_argument("--backend", help="portadnn's; opencl on the CPU and cuda on the GPU by default")
     parser.add_argument("--only", default="", help="a regular expression that the names of files match")
     parser.add_argument("--stride", type=int, help="run one of so many tests of each function, in all files")
+    parser.add_argument("--keyword", default="", help="an expression of pytest's -k that the names of tests match")
     parser.add_argument("--first", type=int, default=0, help="begin with test K of each function, 0 to stride - 1")
     parser.add_argument(
         "--limit", type=float, default=1800, help="seconds for a file; no test begins after 4/5 of them"

@@ -102,6 +102,27 @@ def test_arrays_in_the_place_of_tensors(handle):
     np.testing.assert_allclose(found, a @ b + 0.5, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("dims", [(3,), (3, 1), (1, 3, 1, 1)])
+def test_lengths_and_offsets_of_any_rank(handle, dims):
+    """Sequences of 2 and 4 rows behind one another, and their offsets as one row of numbers."""
+    g = new(handle)
+    q, k, v = (g.tensor(dim=[2, 1, 4, 8], stride=[32, 8, 8, 1]) for _ in range(3))
+    offsets = given(g, dims, D.INT32)
+    lengths = given(g, tuple(2 if size == 3 else 1 for size in dims), D.INT32)
+    for one in (q, k, v):
+        one.set_ragged_offset(offsets)
+    o, _ = g.sdpa(q, k, v, attn_scale=0.5, use_padding_mask=True, seq_len_q=lengths, seq_len_kv=lengths)
+    o.set_output(True).set_dim([2, 1, 4, 8]).set_stride([32, 8, 8, 1]).set_ragged_offset(offsets)
+    g.build()
+    arrays, found = [floats(6, 8, seed=seed) for seed in range(3)], np.empty((6, 8), np.float32)
+    pack = {**dict(zip((q, k, v), arrays, strict=True)), o: found}
+    g.execute({**pack, offsets: np.int32([0, 16, 48]), lengths: np.int32([2, 4])})
+    for rows in (slice(0, 2), slice(2, 6)):
+        a, b, c = (one[rows] for one in arrays)
+        p = np.exp(0.5 * a @ b.T)
+        np.testing.assert_allclose(found[rows], p / p.sum(1, keepdims=True) @ c, rtol=1e-5, atol=1e-5)
+
+
 def test_both_paddings_by_position(handle):
     g = new(handle)
     image, weight = given(g, (1, 1, 4, 4)), given(g, (1, 1, 2, 2))

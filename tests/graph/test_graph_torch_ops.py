@@ -275,6 +275,11 @@ def test_names_below_cudnn_are_the_modules_that_exist(monkeypatch):
     own = sys.modules["portadnn.graph.experimental.ops.sdpa"]
     assert found is own
     assert own.__spec__.name == "portadnn.graph.experimental.ops.sdpa"
+    import cudnn.datatypes
+    from cudnn.wrapper import Graph
+
+    assert Graph is portadnn.graph.Graph
+    assert cudnn.datatypes is portadnn.graph.datatypes
     with pytest.raises(ModuleNotFoundError, match=r"experimental\.nothing"):
         __import__("cudnn.experimental.nothing")
     with pytest.raises(ImportError, match="CuTe DSL"):
@@ -283,6 +288,24 @@ def test_names_below_cudnn_are_the_modules_that_exist(monkeypatch):
         portadnn.graph.ops.nothing  # noqa: B018
     for name in [one for one in sys.modules if one.startswith("cudnn.")]:
         monkeypatch.delitem(sys.modules, name)
+
+
+def test_types_of_torch_and_of_graphs():
+    """The functions that programs take from cudnn.datatypes."""
+    types, kinds = portadnn.graph.datatypes, portadnn.graph.data_type
+    assert types.is_torch_available()
+    for one, kind in (
+        (torch.half, "HALF"),
+        (torch.bfloat16, "BFLOAT16"),
+        (torch.bool, "BOOLEAN"),
+        (torch.int32, "INT32"),
+    ):
+        assert types._torch_to_cudnn_data_type(one) is kinds[kind] is types._library_type(one)
+        assert types._cudnn_to_torch_data_type(kinds[kind]) is one
+    assert types._torch_to_cudnn_data_type(torch.complex64) is types._torch_to_cudnn_data_type("HALF") is None
+    assert types._cudnn_to_torch_data_type(kinds.NOT_SET) is None
+    assert types._is_torch_tensor(torch.ones(1))
+    assert not types._is_torch_tensor([1])
 
 
 def test_without_torch_only_these_operations_are_missing():

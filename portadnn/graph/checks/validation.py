@@ -278,6 +278,7 @@ def _check_ragged(node: Place, port: str, one: tensor) -> None:
             fix="set_data_type(data_type.INT32)",
         )
     wanted = (one.dims[0] + 1, *(1,) * (len(one.dims) - 1))
+    ragged.as_column(wanted)
     if ragged.dims != wanted:
         raise node.fail("PG-TENSOR-013", port, expected=f"offsets of dims {list(wanted)}", got=list(ragged.dims))
     if isinstance(node, Node) and not (node.kind.ragged and len(one.dims) == 4):

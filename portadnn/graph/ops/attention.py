@@ -148,6 +148,7 @@ def _check_lengths(node: Node, sizes: Sizes) -> None:
         )
     for port in given:
         _demand_integers(node, port)
+        node.inputs[port].as_column((sizes.b, 1, 1, 1))
         node.demand_dims(port, (sizes.b, 1, 1, 1), "one for each sequence")
 
 
