@@ -13,7 +13,7 @@ from ..names import values_of_both
 from ..program import Class, Declare, Function, Parameter, Unit
 from . import types
 from .nearby import Nearby
-from .parts import assigned_names, declarations
+from .parts import assigned_names, declarations, enumerators, given_members
 
 _DEEPEST_OBJECT = 2
 _FEW = 4
@@ -59,6 +59,7 @@ class Index:
     _methods_by_class: dict[str, dict[int, list[Known]]] = field(default_factory=dict)
     _assigned: dict[int, frozenset[str]] = field(default_factory=dict)
     _assigned_members: dict[int, frozenset[str]] = field(default_factory=dict)
+    _given: dict[tuple[str, str], set[str]] | None = None
 
     def __post_init__(self) -> None:
         defaults: dict[tuple[str, str], list[tuple[Parameter, ...]]] = {}
@@ -160,6 +161,17 @@ class Index:
                 names.update(set(assigned_names(function.body)) - local if function.owner else ())
             self._assigned_members[key] = frozenset(names)
         return self._assigned_members[key]
+
+    def constants_of(self, class_name: str, member: str) -> tuple[str, ...]:
+        """Return the enumerators that the program gives a member of a class; none where it gives it anything else."""
+        if self._given is None:
+            self._given = {}
+            for known in self.all:
+                for owner, name, value in given_members(known.function):
+                    found = self._given.setdefault((types.simple(owner), name), set())
+                    found.update(enumerators(value))
+        found = self._given.get((class_name, member), set()) | self._given.get(("", member), set())
+        return () if "" in found else tuple(sorted(found))
 
     def defines(self, name: str) -> bool:
         """Whether a function or method of this name is defined anywhere."""

@@ -16,6 +16,7 @@ from . import types
 from .index import Index
 
 _SYMBOLIC = re.compile(r"\[(?!-?\d+\])[^\[\]]*\]")
+_ENUMERATION = re.compile(r"(?:cudnn|miopen)\w*(?:Mode|Format|DataType|Op|Propagation)_t$")
 _LONGEST_PATH = 300
 _LONGEST_ARRAY = 16
 
@@ -118,6 +119,13 @@ class Memory:
         kind = self.index.kind_of(type_) if type_ and not types.pointee(type_) else ""
         if kind:
             return self.adopt(path, type_)
+        if _ENUMERATION.match(types.bare(type_)):
+            class_ = self.class_at(parent_of(path))
+            name = re.split(r"\.|->", path)[-1]
+            constants = () if class_ is None else self.index.constants_of(types.simple(class_.name), name)
+            mine = [c for c in constants if c.lower().startswith(library_of(type_) or "")]
+            if mine:
+                return join(known(constant) for constant in mine)
         return unknown(path, types.bare(type_))
 
     def adopt(self, path: str, type_: str) -> Value:

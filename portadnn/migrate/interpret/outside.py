@@ -31,6 +31,10 @@ _HARMLESS = re.compile(
     r"string|time|compare|equal|random|init_data|num_|count|show|dump|write|save|lock|^is_|^has_",
     re.IGNORECASE,
 )
+_READS = re.compile(  # BLAS without results on the host: what it is given stays
+    r"^(?:cu|hip|roc)blas_?(?:lt_?)?\w*?(?:gemm|gemv|ger|axpy|scal|geam|dgmm|symm|symv|syrk|trsm|trmm|matmul|copy|swap)",
+    re.IGNORECASE,
+)
 _SAME_VALUE = frozenset(
     {"move", "forward", "ref", "cref", "as_const", "raw_pointer_cast", "device_pointer_cast", "addressof"}
 )
@@ -59,6 +63,8 @@ class Outside(Calls):
             return self._free(call)
         if short in ("make_unique", "make_shared"):
             return self._made(call, name)
+        if short == "make_pair" and len(call.arguments) == 2:
+            return self._pair(call)
         if short in ("max", "min") and len(call.arguments) == 2:
             return self._extreme(call, short)
         if short in _SAME_VALUE and len(call.arguments) == 1:
@@ -157,6 +163,17 @@ class Outside(Calls):
             for argument in call.arguments:
                 self.evaluate(argument)
         return pointer(path, inner)
+
+    def _pair(self, call: Invocation) -> Value:
+        path = f"make_pair~{self.fresh()}"
+        for name, argument in zip(("first", "second"), call.arguments, strict=True):
+            value = self.evaluate(argument)
+            place = self.place(argument) if isinstance(argument, Name | Member) else None
+            if place is not None and self.class_at(place) is not None:
+                value = unknown(place, self.types[place])  # the object: its members are found there
+            self.types[f"{path}.{name}"] = self.types.get(place or "", "") or value.type
+            self.write(f"{path}.{name}", value)
+        return unknown(path)
 
     # Small functions --------------------------------------------------------------------------------------------
 
@@ -257,6 +274,8 @@ class Outside(Calls):
             values.append(value)
             self._filled(value)
         harmless = _HARMLESS.search(name) is not None
+        if _READS.match(name):
+            return unknown(f"{name}~{self.fresh()}")
         if not harmless:
             self._forget_arguments(values)
         else:

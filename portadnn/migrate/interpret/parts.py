@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..program import (
@@ -12,6 +13,7 @@ from ..program import (
     Declare,
     Evaluate,
     Expression,
+    Function,
     If,
     Index,
     Invocation,
@@ -27,6 +29,7 @@ from ..program import (
     Unclear,
 )
 
+_ENUMERATOR = re.compile(r"(?:CUDNN_[A-Z]|miopen[A-Z])\w*$")
 ASSIGNMENTS = frozenset({"+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="})
 
 
@@ -144,6 +147,32 @@ def assigned_names(block: Block, *, only_members: bool = False) -> Iterator[str]
                 target = target.base
             if isinstance(target, Name) and not only_members:
                 yield target.name
+
+
+def given_members(function: Function) -> Iterator[tuple[str, str, Expression]]:
+    """Yield what a function gives members: the class, "" where it is reached through an object, the name, the value."""
+    if function.owner:
+        for name, arguments, _ in function.initializers:
+            if len(arguments) == 1:
+                yield function.owner, name, arguments[0]
+    local = {declared.name for declared in declarations(function.body)} | {p.name for p in function.parameters}
+    for expression in all_expressions(function.body):
+        if isinstance(expression, Operation) and expression.operator == "=":
+            target, value = expression.operands
+            if isinstance(target, Member):
+                mine = isinstance(target.base, Name) and target.base.name == "this"
+                yield function.owner if mine else "", target.name, value
+            elif isinstance(target, Name) and function.owner and target.name not in local:
+                yield function.owner, target.name, value
+
+
+def enumerators(value: Expression) -> list[str]:
+    """Return the enumerators of a library that an expression is one of; "" for anything else."""
+    if isinstance(value, Operation) and value.operator == "?:" and len(value.operands) == 3:
+        return [name for operand in value.operands[1:] for name in enumerators(operand)]
+    if isinstance(value, Cast):
+        return enumerators(value.value)
+    return [value.name if isinstance(value, Name) and _ENUMERATOR.match(value.name) else ""]
 
 
 def read_names(block: Block) -> Iterator[str]:
