@@ -22,7 +22,7 @@ reshape_mode create_handle destroy_handle get_stream set_stream Handle DeviceInf
 pygraph GraphContext Node graph jit graph_cache sdpa_capabilities Graph wrapper ops experimental engines
 """)
 MODULE_MISSING = words("""
-DeviceInfo Handle engines wrapper
+DeviceInfo Handle engines
 """)
 
 # of its class pygraph, and of the class behind it
