@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 import types
@@ -121,6 +122,13 @@ def test_lengths_and_offsets_of_any_rank(handle, dims):
         a, b, c = (one[rows] for one in arrays)
         p = np.exp(0.5 * a @ b.T)
         np.testing.assert_allclose(found[rows], p / p.sum(1, keepdims=True) @ c, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["sdpa", "sdpa_fp8", "sdpa_backward", "sdpa_fp8_backward", "sdpa_mxfp8"])
+def test_hints_of_packed_layouts_are_taken(name):
+    """They size cuDNN's workspaces."""
+    parameters = inspect.signature(getattr(cudnn.pygraph, name)).parameters
+    assert {"max_total_seq_len_q", "max_total_seq_len_kv"} <= set(parameters)
 
 
 def test_both_paddings_by_position(handle):

@@ -73,6 +73,8 @@ def sdpa(
     sliding_window: int | None = None,
     left_bound: int | None = None,
     right_bound: int | None = None,
+    max_total_seq_len_q: int | None = None,
+    max_total_seq_len_kv: int | None = None,
     fn: Function = None,
 ) -> list[Maybe]:
     """Return the attention O, (b, h_q, s_q, d_v), and the logarithm of the sums of exponentials or None.
@@ -114,7 +116,7 @@ def sdpa(
     score_mod, fn
         A function (graph, scores) that adds nodes to the graph and returns the scores that the softmax takes. Masks,
         a bias and dropout are for it to add. The attention is several nodes then, not one.
-    implementation, unfuse_fma
+    implementation, unfuse_fma, max_total_seq_len_q, max_total_seq_len_kv
         Taken and without effect.
     """
     lefts = (diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..enums import attention_implementation
 from ..tensor import tensor
 from .attention import Function, Maybe, add_attention
 from .attention_options import TOP_LEFT, band, dropout_ports, refuse_functions, stats_wanted
@@ -50,7 +51,11 @@ def sdpa_fp8(
     score_max: Maybe = None,
     score_sum_exp: Maybe = None,
     sink_token: Maybe = None,
+    unfuse_fma: bool = False,
+    implementation: Any = attention_implementation.AUTO,
     *,
+    max_total_seq_len_q: int | None = None,
+    max_total_seq_len_kv: int | None = None,
     block_mask: Maybe = None,
     score_mod: Function = None,
     sliding_window_length: int | None = None,
@@ -62,6 +67,7 @@ def sdpa_fp8(
     The probabilities are stored in the type of q, times `scale_s`, before they meet the values.
     """
     refuse_functions(score_mod=score_mod, fn=fn)
+    attention_implementation.parse(implementation, "implementation")
     drawn, probability = dropout_ports(dropout, backward=False)
     inputs = {
         **{"Q": q, "K": k, "V": v, "ATTN_SCALE": attn_scale, "BIAS": bias, "BLOCK_MASK": block_mask},
@@ -125,6 +131,8 @@ def sdpa_fp8_backward(
     name: str = "",
     sink_token: Maybe = None,
     dSink_token: Maybe = None,
+    max_total_seq_len_q: int | None = None,
+    max_total_seq_len_kv: int | None = None,
     *,
     bias: Maybe = None,
     dBias: Maybe = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..enums import attention_implementation
 from ..tensor import tensor
 from .arguments import text
 from .attention import Maybe, sdpa, sdpa_backward
@@ -42,6 +43,12 @@ def sdpa_mxfp8(
     generate_stats: bool | None = None,
     sink_token: Maybe = None,
     unfuse_fma: bool = False,
+    implementation: Any = attention_implementation.AUTO,
+    use_padding_mask: bool = False,
+    seq_len_q: Maybe = None,
+    seq_len_kv: Maybe = None,
+    max_total_seq_len_q: int | None = None,
+    max_total_seq_len_kv: int | None = None,
 ) -> list[Maybe]:
     """Return O, the statistics or None, and the largest magnitude of O, of tensors with a scale for each 32 elements.
 
@@ -55,7 +62,13 @@ def sdpa_mxfp8(
     how = {"attn_scale": attn_scale, "sink_token": sink_token, "diagonal_alignment": diagonal_alignment}
     how |= {"use_causal_mask": use_causal_mask, "use_causal_mask_bottom_right": use_causal_mask_bottom_right}
     how |= {"left_bound": diagonal_band_left_bound, "right_bound": diagonal_band_right_bound}
-    more = {"generate_stats": generate_stats, "compute_data_type": compute_data_type, "name": name}
+    how |= {"use_padding_mask": use_padding_mask, "seq_len_q": seq_len_q, "seq_len_kv": seq_len_kv}
+    more = {
+        "generate_stats": generate_stats,
+        "implementation": implementation,
+        "compute_data_type": compute_data_type,
+        "name": name,
+    }
     o, stats = sdpa(self, back[0], back[1], back[2], **how, **more)
     return [o, stats, _largest(self, o, compute_data_type, f"{name}::amax" if name else "")]
 
@@ -94,6 +107,8 @@ def sdpa_mxfp8_backward(
     name: str = "",
     sink_token: Maybe = None,
     dSink_token: Maybe = None,
+    max_total_seq_len_q: int | None = None,
+    max_total_seq_len_kv: int | None = None,
 ) -> list[tensor]:
     """Return the gradients to queries, keys and values, and the largest magnitude of each.
 
