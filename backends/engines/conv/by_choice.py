@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
-from typing import Generic, Protocol, TypeVar
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
 
 from portadnn.ops.convolution.calls import Convolution
 from portadnn.problem import Problem
@@ -24,6 +25,12 @@ class Choice(Protocol):
 
 
 C = TypeVar("C", bound=Choice)
+
+
+@functools.lru_cache(maxsize=256)
+def chosen(choose: Callable[[Any, DeviceInfo], Any], problem: Problem, info: DeviceInfo) -> Any:
+    """Return what an engine chooses: it is asked several times for each call, and estimates hundreds of choices."""
+    return choose(problem, info)
 
 
 class ByChoice(Engine, Generic[C]):
@@ -46,7 +53,7 @@ class ByChoice(Engine, Generic[C]):
         reason = self.declines(problem, info)
         if reason is not None:
             return reason
-        choice = self.choose(problem, info)
+        choice: C | None = chosen(self.choose, problem, info)
         if choice is None:
             return "no tile fits the device's work-group size and local memory"
         if choice.workspace > info.max_allocation:
@@ -55,18 +62,18 @@ class ByChoice(Engine, Generic[C]):
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
         assert isinstance(problem, Convolution)
-        choice = self.choose(problem, info)
+        choice: C | None = chosen(self.choose, problem, info)
         assert choice is not None
         return choice.seconds(info)
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
-        choice = self.choose(problem, info)
+        choice: C | None = chosen(self.choose, problem, info)
         return choice.workspace if choice and problem.tensors[-1].size else 0
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
-        choice = self.choose(problem, device.info)
+        choice: C | None = chosen(self.choose, problem, device.info)
         assert choice is not None
         launches = tuple(self.launches(problem, choice, device)) if problem.tensors[-1].size else ()
         return Plan(problem, self, self.workspace(problem, device.info), device.bind(launches), launches)

@@ -28,6 +28,7 @@ from ...base import (
     TensorArg,
     WorkspaceArg,
 )
+from ..conv.by_choice import chosen
 from ..conv.cpu_common import ceil_div, round_up
 from .geometry import TILE_LENGTHS, Place, Product, Scheme, Tiling
 from .setup import Setup, Work, blocks_of, work_of
@@ -77,7 +78,7 @@ class ConvFft(Engine):
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
         assert isinstance(problem, Convolution)
-        work = self.work(problem, info)
+        work: Work | None = chosen(self.work, problem, info)
         return math.inf if work is None else work.seconds(info)
 
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
@@ -88,7 +89,7 @@ class ConvFft(Engine):
                 return f"stride {problem.stride}, it takes 1 only"
             if dilation != 1 and taps > 1:
                 return f"dilation {problem.dilation}, it takes 1 only"
-        work = self.work(problem, info)
+        work: Work | None = chosen(self.work, problem, info)
         if work is None:
             return self.too_large(problem)
         return _why_too_large(work, info)
@@ -99,14 +100,14 @@ class ConvFft(Engine):
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
-        work = self.work(problem, info)
+        work: Work | None = chosen(self.work, problem, info)
         return work.workspace if work and problem.tensors[-1].size else 0
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
         if problem.tensors[-1].size == 0:
             return Plan(problem, self, 0, device.bind(()))
-        work = self.work(problem, device.info)
+        work: Work | None = chosen(self.work, problem, device.info)
         assert work is not None
         launches = tuple(_launches(problem, work, device))
         return Plan(problem, self, work.workspace, device.bind(launches), launches)
