@@ -10,7 +10,8 @@ import pytest
 
 from portadnn.enums import DataType
 from portadnn_backends.base import TensorArg
-from portadnn_backends.engines.gemm import Gemm, Matrix
+from portadnn_backends.engines.gemm.operands import Matrix
+from portadnn_backends.engines.gemm.product import Gemm
 
 SIZES = ((1, 1, 1), (7, 5, 3), (65, 130, 17), (33, 70, 64), (6, 64, 600), (3, 257, 0), (128, 64, 32))
 GAP = 3  # elements between rows, and before a matrix

@@ -12,10 +12,13 @@ import pytest
 from helper import Case, compare, diff_case, make_buffers
 from host_cuda_device import COMPILER, HostCuda
 
+import portadnn as dnn
 from portadnn.bfloat16 import as_float64
 from portadnn.diff.compare import bounds
 from portadnn.ops.rnn.layout import Network, RNNMode
-from portadnn_backends.engines import gemm
+from portadnn_backends.base import TensorArg
+from portadnn_backends.engines.gemm import product as gemm
+from portadnn_backends.engines.gemm.operands import Matrix
 from portadnn_backends.engines.rnn import backward, forward, weights
 from portadnn_backends.reference.outcomes import outcomes, terms
 
@@ -116,14 +119,14 @@ PRODUCTS = {  # m, n, k, a along k, b along k, a stored, b stored, c stored, add
 def test_product(name, tile, tmp_path, monkeypatch):
     m, n, k, a_along, b_along, a_stored, b_stored, c_stored, added, parts = PRODUCTS[name]
     monkeypatch.setattr(gemm, "MMA_TILES", (gemm.MMA_TILES[tile],))
-    monkeypatch.setattr(gemm, "_split_choices", lambda most: [parts])
+    monkeypatch.setattr(gemm, "split_choices", lambda most: [parts])
     rng = np.random.default_rng(3)
     left, right, before = (rng.integers(-4, 5, size).astype(np.float64) for size in ((2, m, k), (2, k, n), (2, m, n)))
 
     def matrix(index, values, turned, stored):
         memory = values.transpose(0, 2, 1) if turned else values
         line = memory.shape[2]
-        one = gemm.Matrix(gemm.TensorArg(index), 0, line, batch=memory[0].size, stored=stored)
+        one = Matrix(TensorArg(index), 0, line, batch=memory[0].size, stored=stored)
         return (one.turned if turned else one), np.ascontiguousarray(memory, np.float16 if stored else np.float32)
 
     (a, a_array), (b, b_array), (c, c_array) = (
@@ -131,7 +134,7 @@ def test_product(name, tile, tmp_path, monkeypatch):
         matrix(1, right, b_along, b_stored),
         matrix(2, before, False, c_stored),
     )
-    product = gemm.Gemm(gemm.DataType.HALF, m, n, k, a, b, c, batches=2, accumulate=added)
+    product = gemm.Gemm(dnn.DataType.HALF, m, n, k, a, b, c, batches=2, accumulate=added)
     device = HostCuda(tmp_path)
     launches = list(product.launches(device, 0))
     assert launches[0].kernel.name == "gemm_mma"

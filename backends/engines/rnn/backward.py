@@ -10,7 +10,8 @@ from portadnn.ops.rnn.problems import RNNBackwardData
 from portadnn.problem import Problem
 
 from ...base import Arg, Device, DeviceInfo, Engine, Kernel, Launch, Plan
-from ..gemm import Gemm, Matrix, int32, int64
+from ..gemm.operands import Matrix, int32, int64
+from ..gemm.product import Gemm
 from .forward import seconds, why_not
 from .mma_steps import MmaTile
 from .passes import Pass, Place

@@ -12,7 +12,8 @@ from portadnn.ops.rnn.problems import RNN
 
 from ...base import Arg, ConstantArg, CountersArg, Device, DeviceInfo, Kernel, Launch, TensorArg, WorkspaceArg
 from ..conv.cpu_common import ceil_div, round_up
-from ..gemm import Gemm, Matrix, aligned, int32, int64
+from ..gemm.operands import Matrix, aligned, int32, int64
+from ..gemm.product import Gemm
 from .mma_steps import STEP_K, MmaTile, mma_tile
 from .steps import CpuTile, Defines, GpuTile, cell_defines, cpu_tile, gpu_tile
 

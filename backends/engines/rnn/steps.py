@@ -11,7 +11,7 @@ from portadnn.ops.rnn.layout import Network, RNNMode, Step
 
 from ...base import ConstantArg, DeviceInfo
 from ..conv.cpu_common import ceil_div
-from ..gemm import int32
+from ..gemm.operands import int32
 
 Defines = dict[str, int | float | str]
 
