@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .ahead_helpers import dealt, started, wait
+from .arguments import as_items
 from .descriptors import TensorView
 from .dispatch.choice import choose
 from .dispatch.choice import prepare as make_plan
@@ -65,10 +66,8 @@ def _problems(what: Any) -> Iterable[Wanted]:
     """Return Problems and problem lines as Problems."""
     if isinstance(what, (str, Problem)):
         what = (what,)
-    if not isinstance(what, Iterable):
-        expected = "problems, problem lines, a recording or the path of one"
-        raise BadParam(argument="what", expected=expected, got=shown(what))
-    for number, one in enumerate(what):
+    items = as_items(what, "what", "problems, problem lines, a recording or the path of one")
+    for number, one in enumerate(items):
         problem = parse(one) if isinstance(one, str) else one
         if not isinstance(problem, Problem):
             raise BadParam(argument=f"what[{number}]", expected="a Problem or a problem line", got=shown(one))

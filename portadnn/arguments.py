@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import BadParam, shown
+from .errors import BadParam, DnnError, shown
 
 _MOST_VALUES = 1 << 20  # of a sequence: the steps of an RNN, at most
 
@@ -53,6 +53,8 @@ def as_items(values: Any, argument: str, expected: str) -> tuple[Any, ...]:
         if isinstance(values, (str, bytes)):
             raise TypeError
         items = tuple(itertools.islice(values, _MOST_VALUES + 1))
+    except DnnError:  # of a generator that makes problems of lines
+        raise
     except Exception:  # a user's __iter__ may raise anything
         raise BadParam(argument=argument, expected=expected, got=shown(values)) from None
     if len(items) > _MOST_VALUES:

@@ -15,6 +15,7 @@ from .scene import CHANNELS, FILTER, GRID, IMAGE, RESERVE, STATE, STEPS, THETA, 
 
 Word = Callable[[Scene], Any]
 
+SOFTMAX = "softmax_forward x=f32:1x2x4x4 alpha=2"
 NAMES: dict[str, Word] = {
     "handle": lambda s: s.handle,
     "conv": lambda s: dnn.ConvolutionDescriptor((1, 1)),
@@ -27,7 +28,7 @@ NAMES: dict[str, Word] = {
     "transformer": lambda s: dnn.SpatialTransformerDescriptor(IMAGE),
     "dropout": lambda s: dnn.set_dropout_descriptor(s.handle, 0.5, s.buffer(64), 1),
     "value": lambda s: 1.5,
-    "line": lambda s: "softmax_forward x=f32:1x2x4x4 alpha=2",
+    "line": lambda s: SOFTMAX,
     "status": lambda s: 3,
     "layer": lambda s: 0,
     "lin_layer_id": lambda s: 1,
@@ -278,6 +279,7 @@ OBJECTS: dict[str, Any] = {  # what is called, and with what; functions of the s
     "Handle.zeros": (dnn.Handle.zeros, {"self": lambda s: s.handle, "dims": IMAGE, "dtype": 0, "format": 0}),
     "Handle.empty_bytes": (dnn.Handle.empty_bytes, {"self": lambda s: s.handle, "nbytes": 64}),
     "Handle.to_numpy": (dnn.Handle.to_numpy, {"self": lambda s: s.handle, "array": lambda s: s.array(IMAGE)}),
+    "Handle.prepare": (dnn.Handle.prepare, {"self": lambda s: s.handle, "what": (SOFTMAX,)}),
     "Handle.set_stream": (dnn.Handle.set_stream, {"self": lambda s: s.new_handle(), "stream": None}),
     "Table.find": (mapping.table().find, {"name": "cudnnCreate"}),
     "Table.suggest": (mapping.table().suggest, {"name": "cudnnCreat", "count": 2}),
