@@ -168,7 +168,7 @@ def run(
 ) -> None:
     """Time problem lines, named sets (see ``portadnn bench sets``), or the operations of a recording."""
     with _opened(backend, device) as handle:
-        groups = {name: sets.SETS[name] for name in lines if name in sets.SETS}
+        groups = {name: sets.beside(sets.SETS[name], peer) for name in lines if name in sets.SETS}
         groups |= {name: _recorded(name) for name in lines if name.endswith(".jsonl")}
         loose = tuple(line for line in lines if line not in groups)
         if loose:
@@ -424,7 +424,7 @@ def record_all(
     """
     with _opened(backend, device) as handle:
         path = folder / (f"{_slug(handle)}.json" if peer == "torch" else f"{_slug(handle)}-{peer}.json")
-        groups = {name: sets.SETS[name] for name in sets.for_device(handle.info, peer)}
+        groups = {name: sets.beside(sets.SETS[name], peer) for name in sets.for_device(handle.info, peer)}
         _measure(handle, groups, peer, rounds, path, host=_host(handle))
         console.print(f"wrote {path}")
 

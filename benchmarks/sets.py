@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
+from portadnn.mapping import table
 from portadnn.operation import operations
 
 from .layers import NETWORKS, SEVEN, Layer, problem_line
@@ -56,7 +57,7 @@ def _pooled(shape: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
 def calls(
     shape: tuple[int, int, int, int], rows: tuple[int, int] = (1, 1), layout: str = "nchw", ops: str = "*"
 ) -> tuple[str, ...]:
-    """Return the lines that records have for tensors of one shape: all legacy calls beside convolutions, once."""
+    """Return the lines that records have for tensors of one shape: all calls beside convolutions, once."""
     suffix, other = ("", ":nhwc") if layout == "nchw" else (":nhwc", "")
     dims = "x".join(map(str, shape))
     words = {
@@ -70,8 +71,13 @@ def calls(
     return tuple(f"{op} {line.format(**words)}" for op, r in known if fnmatch(op, ops) for line in r.benchmarks)
 
 
+def beside(lines: Iterable[str], peer: str) -> tuple[str, ...]:
+    """Return the lines whose operations a peer has: cuDNN's legacy interface lacks some."""
+    return tuple(line for line in lines if peer != "cudnn" or line.split()[0] in table().of_cudnn)
+
+
 def batch_norms(shape: tuple[int, int, int, int], layout: str = "nchw") -> tuple[str, ...]:
-    """Return the three calls of batch normalisation, with all that networks ask of them."""
+    """Return the calls of batch normalisation, with all that networks ask of them."""
     return calls(shape, layout=layout, ops="batch_normalization_*")
 
 

@@ -15,16 +15,11 @@ import portadnn as dnn
 from portadnn import capability
 from portadnn.dispatch.choice import choose
 from portadnn.dispatch.problems import with_room
+from portadnn.mapping import table
+from portadnn.problem import every_problem
 
 BACKENDS = ("cudnn",)
-NO_CALL = {  # operations that cuDNN's legacy interface lacks
-    "normalization_forward",
-    "normalization_backward",
-    "batch_normalization_statistics",
-    "batch_normalization_apply",
-    "batch_normalization_backward_statistics",
-    "batch_normalization_backward_apply",
-}
+NO_CALL = frozenset(every_problem()) - table().of_cudnn  # operations that cuDNN's legacy interface lacks
 FACTOR = 4.0  # numbers of 16 bits are rounded on the way, and exp(x) - 1 has few digits near 0
 _KEPT = ("rnn_backward_data", "rnn_backward_weights")
 

@@ -86,6 +86,11 @@ class Table:
         return {row.cudnn.name: row for row in self.rows if row.cudnn}
 
     @functools.cached_property
+    def of_cudnn(self) -> frozenset[str]:
+        """Functions of portadnn that a function of cuDNN's legacy interface stands for."""
+        return frozenset(name for row in self.rows if row.cudnn for name in row.portadnn)
+
+    @functools.cached_property
     def same_types(self) -> frozenset[tuple[str, str]]:
         """Pairs of types, cuDNN's and MIOpen's, that have a value map."""
         return frozenset((e.cudnn, e.miopen) for e in self.enumerations if e.cudnn and e.miopen)

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import portadnn as dnn
 from portadnn.benchmarks.call import portadnn_call
 from portadnn.cli.main import app
+from portadnn.mapping import table
 from portadnn.problem import every_problem, parse_line
 from portadnn.recording import read
 from portadnn.recording.c_calls import function_of, made_by
@@ -420,9 +421,7 @@ def test_every_operation_is_recorded_replayed_and_printed(tmp_path):
     outcomes = replay.run().outcomes
     replay.close()
     assert [o for o in outcomes if o.kind != "ok"] == []
-    graphs = {"normalization_forward", "normalization_backward"}  # cuDNN has them in graphs only
-    halves = {f"batch_normalization_{way}{half}" for way in ("", "backward_") for half in ("statistics", "apply")}
     logged = {record.function for record in parse_log("\n".join(cudnn_log(recording)))}
-    assert {function_of(op).name for op in every_problem() if op not in graphs | halves} <= logged
+    assert {function_of(op).name for op in every_problem().keys() & table().of_cudnn} <= logged
     for line in driver_lines(recording):
         assert line.startswith("# ") or line.split()[1] in WORDS, line

@@ -187,7 +187,7 @@ _MORE: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
 }
 
 
-def _record(kind: type[Problem], function: Any) -> Operation:
+def _record(kind: type[Problem], function: Any, *benchmarks: str) -> Operation:
     op = kind.op
     return Operation(
         kind,
@@ -196,12 +196,13 @@ def _record(kind: type[Problem], function: Any) -> Operation:
         Features(_described(kind), ranks=plain.IMAGE_RANKS, more=_MORE[op]),
         Wrong(_SECTION, _RIGHT[op], {BAD: _WRONG[op]}),
         _DATA,
+        benchmarks=benchmarks,
     )
 
 
 RECORDS = (
-    _record(BatchNormalizationStatistics, batch_normalization_statistics),
+    _record(BatchNormalizationStatistics, batch_normalization_statistics, "x={t}"),
     _record(BatchNormalizationApply, batch_normalization_apply),
-    _record(BatchNormalizationBackwardStatistics, batch_normalization_backward_statistics),
+    _record(BatchNormalizationBackwardStatistics, batch_normalization_backward_statistics, "x={t}"),
     _record(BatchNormalizationBackwardApply, batch_normalization_backward_apply),
 )
