@@ -62,6 +62,7 @@ _SUBSTITUTES = {
 }
 _START = '#line 1 "dialect.h"'  # behind the defines
 _FILE = re.compile(r'^#line 1 "(\w+(?:/\w+)+\.c[lu])"$', re.MULTILINE)
+_INTEGERS = {"labels": 1, "label_lengths": 1, "input_lengths": 3}  # a label that fits, so that paths are followed
 _NUMBER = re.compile(r"(?<![A-Za-z_\d.])\d[\w.]*")
 _TYPES = ("f32", "f16", "f64", "bf16")
 _ACTIVATIONS = ("mode=sigmoid", "mode=tanh", "mode=relu", "mode=clipped_relu ceiling=0.5")
@@ -96,8 +97,8 @@ def _ctc_losses():
         yield f"{words} gradients={t}:9x2x5"
         yield f"{words} normalization=none"
     lengths = "label_lengths=i32:1 input_lengths=i32:1"
-    words = f"ctc_loss probs=f64:1500x1x5 labels=i32:3000 {lengths} costs=f64:1"  # more states than local memory holds
-    yield f"{words} gradients=f64:1500x1x5 gradient_mode=skip_oob_gradients"
+    words = f"ctc_loss probs=f64:1030x1x5 labels=i32:1030 {lengths} costs=f64:1"  # more states than local memory holds
+    yield f"{words} gradients=f64:1030x1x5 gradient_mode=skip_oob_gradients"
     yield words
 
 
@@ -178,7 +179,7 @@ def _windows():
 
 _CONVOLUTIONS = (  # image, filter, the rest
     ("2x4x7x6", "6x2x3x3", "groups=2 padding=1,1"),
-    ("1x16x6x6", "17x16x3x3", "padding=1,1"),
+    ("1x8x6x6", "17x8x3x3", "padding=1,1"),
     ("2x8x7x7", "9x8x1x1", ""),
     ("1x33x4x4:nhwc", "9x33x3x3:nhwc", "padding=1,1"),
     ("2x4x9x9", "6x2x3x3", "groups=2 stride=2,2 padding=1,1"),
@@ -391,7 +392,9 @@ def run(handle: dnn.Handle, line: str, seen: set[str] | None = None) -> set[tupl
                 base = device.empty(TensorSpec(spec.dtype, (spec.span + skip,), (1,)))
             else:
                 values = np.random.default_rng(len(arrays)).standard_normal(spec.span + skip)
-                base = device.asarray(spec.dtype.stored(values if spec.dtype.is_float else np.zeros(values.shape)))
+                if not spec.dtype.is_float:
+                    values = np.full(values.shape, _INTEGERS.get(name, 0))
+                base = device.asarray(spec.dtype.stored(values))
             arrays.append(device.wrap(dnn.TensorView(spec, base, skip), name))
         workspace = device.workspace(plan.workspace_size) if plan.workspace_size else None
         plan.run(arrays, list(numbers.values()), workspace)

@@ -47,6 +47,7 @@ class _Layout:
     """
 
     group: int
+    logs_group: int  # of the sums over classes
     rows_group: int
     rows: int
     room: int
@@ -60,11 +61,12 @@ class _Layout:
 def _layout(problem: CTCLoss, info: DeviceInfo) -> _Layout:
     steps, batch, classes = problem.probs.dims
     states, item = problem.states, problem.dtype.accumulator.itemsize
-    group = rows_group = rows = 1
+    group = logs_group = rows_group = rows = 1
     if info.schedule == "gpu":
         least, most = _GROUPS
         most = min(most, info.max_work_group)
         group = min(max(_power(states), least), most)
+        logs_group = min(max(_power(classes), least), most)
         rows_group = min(max(_power(max(classes, states)), least), most)
     else:
         rows = max(1, min(_GRAIN // max(classes, states), -(-steps * batch // (4 * info.compute_units))))
@@ -81,7 +83,7 @@ def _layout(problem: CTCLoss, info: DeviceInfo) -> _Layout:
     firsts = [0]
     for size in sizes:
         firsts.append(-(-(firsts[-1] + size) // 256) * 256)
-    return _Layout(group, rows_group, rows, room, *firsts)
+    return _Layout(group, logs_group, rows_group, rows, room, *firsts)
 
 
 class CTC(Engine):
@@ -153,7 +155,7 @@ def _launches(problem: CTCLoss, device: Device) -> tuple[Launch, ...]:
     launches = []
     if problem.normalization is LossNormalizationMode.SOFTMAX and rows:
         args = (read[0], row_logs, *_ints(steps, batch, classes), *strides["probs"])
-        launches.append(launch("ctc_rows", {"ROW_LOGS": 1, "ROWS": layout.rows}, rows, layout.rows_group, args))
+        launches.append(launch("ctc_rows", {"ROW_LOGS": 1, "ROWS": layout.rows}, rows, layout.logs_group, args))
     sizes = _ints(steps, batch, classes, problem.states, problem.longest, problem.blank)
     labels_all = ConstantArg(np.int64(problem.labels.dims[0] if len(problem.labels.dims) == 1 else _ANY))
     places = (*lengths, *strides["costs"], *strides["probs"])
