@@ -45,6 +45,17 @@ def pytest_configure(config):
             raise pytest.UsageError(f"PORTADNN_REQUIRE_BACKENDS: {name}: {reason}")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give whole files to workers where ``loadgroup`` would give tests."""
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from by_file import ByFile
+
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session):
     """Take what was collected out of the garbage collector's sight: it walked through 600,000 objects every time."""

@@ -20,6 +20,7 @@ from portadnn_backends.programs import Program
 
 FOLDER = Path(__file__).parent / "host_cuda"
 COMPILER = shutil.which("g++")
+LIBRARIES: dict[str, ctypes.CDLL] = {}  # what was compiled, of all devices
 
 
 def text_of(file, written=""):
@@ -70,7 +71,6 @@ class HostCuda(Device):
             features=frozenset({"mma", "inline_ptx", "shuffle"}),
         )
         self.folder = folder
-        self.libraries = {}
         self.counters = np.zeros(1 << 10, np.int32)
 
     def compile(self, file, name, defines):
@@ -81,14 +81,14 @@ class HostCuda(Device):
         text = re.sub(r"extern\s+__shared__ __align__\(128\) unsigned char tiles\[\];", "", text)
         text += '\nextern "C" void launch(void **args, int groups, int items) { '
         text += f"launch_kernel({name}, args, groups, items); }}\n"
-        if text not in self.libraries:
-            source = self.folder / f"{len(self.libraries)}.cpp"
+        if text not in LIBRARIES:
+            source = self.folder / f"{len(LIBRARIES)}.cpp"
             source.write_text(text, encoding="utf-8")
             made = source.with_suffix(".so")
             command = [COMPILER, "-std=c++17", "-O1", "-w", "-fpermissive", "-shared", "-fPIC", "-o", made, source]
             subprocess.run(command, check=True)
-            self.libraries[text] = ctypes.CDLL(str(made))
-        return Kernel(name, Program(self.libraries[text], lambda: text, 0))
+            LIBRARIES[text] = ctypes.CDLL(str(made))
+        return Kernel(name, Program(LIBRARIES[text], lambda: text, 0))
 
     def binding(self, launches):
         def value_of(arg, arrays, scalars, workspace):
