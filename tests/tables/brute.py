@@ -199,14 +199,12 @@ def convolution_backward_bias(problem, numbers, dy):
 def _windows(problem):
     """For each output, the indices of its window that lie inside the image, in row-major order."""
     for out in grid(problem.y.dims):
-        cells = []
-        for cell in grid(problem.window):
-            pixel = tuple(
-                p * stride - pad + i
-                for p, stride, pad, i in zip(out[2:], problem.stride, problem.padding, cell, strict=True)
-            )
-            if all(0 <= i < size for i, size in zip(pixel, problem.x.dims[2:], strict=True)):
-                cells.append((*out[:2], *pixel))
+        first = [p * stride - pad for p, stride, pad in zip(out[2:], problem.stride, problem.padding, strict=True)]
+        inside = [
+            range(max(low, 0), min(low + length, size))
+            for low, length, size in zip(first, problem.window, problem.x.dims[2:], strict=True)
+        ]
+        cells = [(*out[:2], *pixel) for pixel in itertools.product(*inside)]
         yield out, cells
 
 
