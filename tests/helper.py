@@ -108,8 +108,18 @@ def every_target():
 
 
 def targets():
-    """Return the targets that run portadnn's kernels; the others as missing."""
-    return [replace(t, missing="it has no kernels") if get_backend(t.backend).vendor else t for t in every_target()]
+    """Return the targets that run portadnn's kernels; the others as missing.
+
+    Kernels for CPUs are compiled without the optimiser, which takes most of the time of a test; `over` leaves it in
+    for rows that together have every value of a table.
+    """
+    found = [replace(t, missing="it has no kernels") if get_backend(t.backend).vendor else t for t in every_target()]
+    return [unoptimised(target) for target in found]
+
+
+def optimised(target):
+    """Return the target with kernels for CPUs compiled as users have them; other targets as they are."""
+    return replace(target, optimised=True) if target.schedule == "cpu" else target
 
 
 def unoptimised(target):
@@ -169,32 +179,37 @@ class Case:
         return " ".join(words)
 
 
+def _demands(case, alone=False):
+    """Return what only this case may have in its table."""
+    return pairwise.demands_of_line(case.line, alone=alone, data=case.data, alias=case.alias)
+
+
 def over(table, kernels=False):
     """Parametrise a test with ``handle`` and ``case``: every case of the table on every target.
 
-    Cases that repeat what others have are ``long``: pairs of values, on slow targets values. See ``pairwise``. Kernels
-    for CPUs are compiled without the optimiser for cases of ``make test`` beyond one for each value.
+    Cases that repeat what others have are ``long``: pairs of values, on slow targets values. See ``pairwise``. Slow
+    targets leave cases out that repeat pairs. Kernels for CPUs are compiled with the optimiser for one case of each
+    value.
 
     With `kernels` on those that run portadnn's kernels, for tests of certain engines.
     """
     params = []
     for target in targets() if kernels else every_target():
         rows = table[:1] if target.missing else [case for case in table if case.everywhere or not target.slow]
-        values, pairs = (
-            [pairwise.demands_of_line(c.line, alone=alone, data=c.data, alias=c.alias) for c in rows]
-            for alone in (True, False)
-        )
-        optimised = set(pairwise.cover(values))
+        if target.slow:
+            rows = [rows[at] for at in pairwise.cover([_demands(case) for case in rows])]
+        values, pairs = ([_demands(case, alone) for case in rows] for alone in (True, False))
+        in_full = set(pairwise.cover(values))
         for at, (case, marks) in enumerate(zip(rows, pairwise.marks(values if target.slow else pairs), strict=True)):
             marks = marks or [pytest.mark.long] * case.long
-            which = target if marks or at in optimised else unoptimised(target)
+            which = optimised(target) if at in in_full else unoptimised(target)
             params.append(pytest.param(which, case, id=f"{target.name}-{case}", marks=marks))
     return pytest.mark.parametrize(("handle", "case"), params, indirect=["handle"])
 
 
 def everywhere():
     """Parametrise a test with ``handle``: the reference and every target that is not missing."""
-    others = (t for t in every_target() if t.missing is None and t.backend not in vendor.BACKENDS)
+    others = (unoptimised(t) for t in every_target() if t.missing is None and t.backend not in vendor.BACKENDS)
     found = (Target("reference", "reference"), *others)
     params = [pytest.param(target, id=target.name) for target in found]
     return pytest.mark.parametrize("handle", params, indirect=True)

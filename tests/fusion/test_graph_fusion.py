@@ -39,8 +39,8 @@ PLAIN_NODES = [name for name, build in NODES.items() if _takes(build)]
 def on_all(names=("",)):
     """Parametrise a test with kernel backends and schedules, and with names; a missing backend is skipped once.
 
-    Slow targets take every other name, and the others those between; the rest are ``long``. For every fourth name
-    kernels for CPUs are compiled without the optimiser.
+    Slow targets take every other name, and the others those between; the rest are ``long``. For every eighth name
+    kernels for CPUs are compiled with the optimiser.
     """
     targets = helper.targets()
     shared = len(names) > 1 and len({target.slow for target in targets}) == 2
@@ -48,7 +48,7 @@ def on_all(names=("",)):
     for target in targets:
         for at, name in enumerate(names[:1] if target.missing else names):
             marks = [pytest.mark.long] * (shared and at % 2 != target.slow)
-            which = target if marks or at % 4 != 2 else helper.unoptimised(target)
+            which = target if marks or at % 8 else helper.optimised(target)
             params.append(pytest.param(which, name, id=f"{target.name}-{name}", marks=marks))
     return pytest.mark.parametrize(("handle", "name"), params, indirect=["handle"])
 

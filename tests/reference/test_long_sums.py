@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helper import targets
+from helper import optimised, targets
 
 import portadnn as dnn
 from portadnn.tolerance import tolerance
 
-kernels = pytest.mark.parametrize("handle", [pytest.param(t, id=t.name) for t in targets()], indirect=True)
+kernels = pytest.mark.parametrize("handle", [pytest.param(optimised(t), id=t.name) for t in targets()], indirect=True)
 VALUE = 0.1  # no float32 has it, and sums of it round the same way for long
 
 
