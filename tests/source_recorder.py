@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 
-from small_problems import branches
+import pairwise
+from small_problems import branches, defines
 
 import portadnn as dnn
 from portadnn_backends import kernel_text
@@ -86,3 +88,18 @@ def differing(recorder, seen):
         if not traits(source, file) <= seen:
             seen |= traits(source, file)
             yield source, name, line
+
+
+def few(recorder, folder=""):
+    """Return as few sources as have every define of every kernel, with and without it; all of files in a `folder`."""
+    found = list(differing(recorder, set()))
+    every = defaultdict(set)
+    for source, name, _ in found:
+        every[name] |= defines(source)
+    demands = [{(name, one, one in defines(source)) for one in every[name]} for source, name, _ in found]
+    chosen = pairwise.cover(demands)
+    return [
+        one
+        for at, one in enumerate(found)
+        if at in chosen or (folder and recorder.sources[one[0]][0].startswith(folder))
+    ]

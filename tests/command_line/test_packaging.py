@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import time
 import venv
 import zipfile
 from pathlib import Path, PurePosixPath
@@ -168,7 +167,10 @@ def test_sdist_holds_kernels_and_tests(sdist_files: set[str]) -> None:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the wheel into a new environment, outside the checkout; return the environment's bin folder."""
+    """Install the wheel into a new environment, outside the checkout; return the environment's bin folder.
+
+    Its demo and the rest of what a new user does are run by the lane `wheel`.
+    """
     home = tmp_path_factory.mktemp("installed")
     venv.create(home / "venv", with_pip=True)
     bin_dir = home / "venv" / "bin"
@@ -178,7 +180,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "pip",
         "install",
         "--quiet",
-        f"portadnn[cpu,demo] @ {wheel.as_uri()}",
+        "--no-compile",
+        f"portadnn[cpu] @ {wheel.as_uri()}",
         cwd=home,
     )
     return bin_dir
@@ -231,13 +234,6 @@ def test_installed_capability_tables_are_found(installed: Path, tmp_path: Path) 
     printed = run(installed / "portadnn", "caps", "--op", "softmax_forward", "--format", "json", cwd=tmp_path)
     names = {path.stem for path in (ROOT / "backends" / "capabilities").glob("[!_]*.toml")}
     assert {column.split()[0] for column in json.loads(printed)["tables"]} == names
-
-
-@pytest.mark.packaging
-def test_installed_demo_runs(installed: Path, tmp_path: Path) -> None:
-    started = time.perf_counter()
-    run(installed / "portadnn", "demo", "--backend", "reference", "--epochs", "1", cwd=tmp_path)
-    assert time.perf_counter() - started < 120
 
 
 @pytest.mark.packaging

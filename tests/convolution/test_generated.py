@@ -34,20 +34,15 @@ ENGINES = [
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("target", "engine", "direction", "count"),
-    [
-        pytest.param(t, e, d, count, id=f"{t.name}-{e.name}-{d}-{count}")
-        for t, e, d in ENGINES
-        for count in ((1,) if t.slow else (1, 2))
-    ],
+    ("target", "engine", "direction"), [pytest.param(t, e, d, id=f"{t.name}-{e.name}-{d}") for t, e, d in ENGINES]
 )
-def test_sample(target, engine, direction, count):
+def test_sample(target, engine, direction):
     """Each engine is right on what it takes, in 6 variants, and has a reason for what it refuses."""
-    part = work.Part(engine.name, direction, count)
-    outcome = work.do_on(open_handle(target), engine, part, SETTINGS, count)
+    part = work.Part(engine.name, direction, 1)
+    outcome = work.do_on(open_handle(target), engine, part, SETTINGS, 1)
     assert not outcome.failures, "\n".join(f"{f['line']} {f['data']}: {f['message']}" for f in outcome.failures)
     assert not outcome.silent
-    assert outcome.geometries == count or sum(outcome.refused.values()) >= SETTINGS.hopeless
+    assert outcome.geometries == 1 or sum(outcome.refused.values()) >= SETTINGS.hopeless
     assert outcome.problems == 6 * outcome.geometries
 
 

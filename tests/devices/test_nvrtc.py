@@ -11,12 +11,11 @@ import functools
 import os
 import subprocess
 import sys
-from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 
-import pairwise
 import pytest
-from small_problems import LINES, defines, uncovered
+import source_recorder
+from small_problems import LINES, uncovered
 from source_recorder import SourceRecorder, differing, traits
 
 import portadnn as dnn
@@ -129,14 +128,7 @@ def record(arch):
 @functools.cache
 def few(arch):
     """Return as few sources as have every define of every kernel, with and without it; all of kernels_cuda/."""
-    recorder = record(arch)
-    found = list(differing(recorder, set()))
-    every = defaultdict(set)
-    for source, name, _ in found:
-        every[name] |= defines(source)
-    demands = [{(name, one, one in defines(source)) for one in every[name]} for source, name, _ in found]
-    chosen = pairwise.cover(demands)
-    return [one for at, one in enumerate(found) if at in chosen or recorder.sources[one[0]][0].startswith("cuda/")]
+    return source_recorder.few(record(arch), "cuda/")
 
 
 @pytest.mark.timeout(1200)  # the cores may be busy

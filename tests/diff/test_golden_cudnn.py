@@ -30,7 +30,7 @@ ITS_OWN = (
     "rnn_backward_weights",
 )  # states and reserve
 EVERY = 12
-PARTS = {"all": range(EVERY), "a twelfth": (0,), "a quarter": (1, 2, 3)}  # of those that were drawn
+PARTS = {"half": range(0, EVERY, 2), "a twelfth": (0,), "a quarter": (1, 2, 3)}  # of those that were drawn
 LATER = ("ctc_loss",)  # the file is older
 
 
@@ -50,12 +50,12 @@ def test_the_file_has_every_operation_of_the_library():
         for target in (Target("reference", "reference"), *targets())
         if not target.slow
         for op in ENTRIES
-        for part in (["all"] if target.backend == "reference" else ["a twelfth", "a quarter"])
+        for part in (["half"] if target.backend == "reference" else ["a twelfth", "a quarter"])
     ],
     indirect=["handle"],
 )
 def test_agrees_with_what_was_recorded(handle, op, part):
-    """The reference is held against all; kernels, which other tests hold against the reference, against a sample."""
+    """The reference is held against half; kernels, which other tests hold against the reference, against a sample."""
     entries = tuple(entry for at, entry in enumerate(ENTRIES[op]) if at % EVERY in PARTS[part])
     report = check(replace(GOLDEN, entries=entries), {"here": handle})
     wrong = [f"{r.case}\n    {r.reason}" for r in report.results if r.verdict in (Verdict.FAILED, Verdict.ERROR)]

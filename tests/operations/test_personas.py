@@ -6,7 +6,7 @@ import helper
 import personas
 import pytest
 from small_problems import LINES
-from source_recorder import differing
+from source_recorder import few
 
 import portadnn as dnn
 from portadnn import diff
@@ -89,10 +89,10 @@ def test_no_engine_computes_in_float64_where_there_is_none(handles, line):
 
 
 def test_kernels_take_what_there_is(handles):
-    """All kernels compile without float64 and 64-bit atomics, and within 32 KB of local memory."""
+    """Kernels with all of their defines compile without float64 and 64-bit atomics, in 32 KB of local memory."""
     handle = handles("mali")
-    sources = list(differing(personas.recorded(handle.info), set()))
-    assert len(sources) > 100
+    sources = few(personas.recorded(handle.info))
+    assert len(sources) > 50
     for source, _, _ in sources:
         handle.device.compiler.build(source)
     assert 8 << 10 < handle.device.compiler.most <= 32 << 10

@@ -16,9 +16,9 @@ from wrong_calls import commands, running
 from wrong_calls.breaking import VOCABULARIES, directed
 from wrong_calls.scene import Scene
 
-COUNT = {"reference": 15_000, "opencl": 9_000}
+COUNT = {"reference": 9_000, "opencl": 6_000}
 FIRST = 3  # a third of the calls is made by `make test`
-COMMANDS = 300  # command lines
+COMMANDS = 200  # command lines
 RUN = [backend for backend in ("reference", "opencl") if backend in BACKENDS]
 
 
