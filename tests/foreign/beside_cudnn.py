@@ -34,12 +34,15 @@ DELIBERATE = (  # stage and message of a refusal of cuDNN's, and why portadnn ta
     ("build_operation_graph", "NOT_SUPPORTED", "cuDNN has no engine for the type; portadnn runs every valid graph"),
     ("build_operation_graph", "detail::finalize", "types and strides that cuDNN's operations refuse, computed here"),
     ("validate", "stride for the last dimension", "heads of attention with gaps"),
+    ("build_plans", "COMPILATION_FAIL", "cuDNN cannot compile its own kernel for it"),
     ("execute", "received null", "a plan here that needs no workspace"),
     ("execute", "CUDNN_STATUS_NOT_SUPPORTED", "cuDNN's kernel refuses the type when it is launched; computed here"),
 )
 REFUSED = (  # a rule by which portadnn refuses what cuDNN takes, and why
     ("PG-NODE-008", "the dims of an output contradict its operation; cuDNN writes past them or leaves some out"),
-    ("PG-GRAPH-007", "a result goes nowhere; cuDNN computes nothing"),
+    ("PG-POINTWISE-005", "the dims of an output contradict its operation; cuDNN writes past them or leaves some out"),
+    ("PG-REDUCE-002", "the dims of an output contradict its operation; cuDNN writes past them or leaves some out"),
+    ("PG-GRAPH-007", "a result goes nowhere; cuDNN computes nothing, or writes to no address"),
     ("PG-PACK-004", "a buffer is shorter than its tensor; cuDNN reads or writes past it"),
 )
 SAME = {"HALF": 2e-2, "BFLOAT16": 6e-2, "FLOAT": 1e-2}  # of the largest number: TF32 and other orders of sums
@@ -166,6 +169,18 @@ def work(arguments: argparse.Namespace) -> None:
                 said.update(stage=run.stage, error=type(error).__name__, message=str(error)[:300])
             journal.write(json.dumps(said) + "\n")
             journal.flush()
+            if arguments.device == "cuda" and not alive():
+                sys.exit(1)  # every later program would fail; another process goes on
+
+
+def alive() -> bool:
+    """Tell whether the GPU still works for this process, which a kernel that writes to a wrong address ends."""
+    import torch
+
+    with contextlib.suppress(Exception):
+        torch.cuda.synchronize()
+        return True
+    return False
 
 
 def started(name: str, first: int, arguments: argparse.Namespace, folder: str) -> subprocess.Popen[bytes]:
