@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -187,7 +188,8 @@ CALLS: list[tuple[str, Any, list[str]]] = [
 
 @pytest.mark.parametrize(("function", "lines"), [call[1:] for call in CALLS], ids=[call[0] for call in CALLS])
 def test_calls_become_these_problems(function: Any, lines: list[str], tmp_path: Path) -> None:
-    found = [line.replace("@4", "").replace("@8", "") for line in lines_of(tmp_path, function)]
+    layouts = re.compile(r"@4|@8|(?<= O=f32:1x2x4x8)/\S+")  # PyTorch's versions differ in that of attention's result
+    found = [layouts.sub("", line) for line in lines_of(tmp_path, function)]
     for line, wanted in zip(found, lines, strict=True):
         assert set(wanted.split()) <= set(line.split()), line
 

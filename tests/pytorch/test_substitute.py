@@ -90,8 +90,9 @@ def test_models(name, backend, device):
         for _ in range(2):
             model(x).square().sum().backward()
         model.eval()
+    largest = max(float(q.grad.abs().max()) for q in theirs.parameters())
     for (name_, p), q in zip(ours.named_parameters(), theirs.parameters(), strict=True):
-        scale = float(q.grad.abs().max()) + 1e-3
+        scale = float(q.grad.abs().max()) + 1e-3 * largest  # a bias before a norm: rounding errors alone
         torch.testing.assert_close(
             p.grad / scale, q.grad / scale, rtol=2e-3, atol=2e-3, msg=lambda m, n=name_: f"{n}: {m}"
         )

@@ -68,17 +68,22 @@ def operator(
         LIBRARY.impl(name, without_grad, key)
     torch.library.register_fake(qualified, fake, lib=LIBRARY)
     op = getattr(torch.ops.portadnn, name).default
-    function = None
+    function: Any = None
     made = Operator(op, None)
     mapped = fold or _one_by_one(made)
     if backward is not None and setup is not None:
         torch.library.register_autograd(qualified, backward, setup_context=setup, lib=LIBRARY)
-        members = {"forward": op, "setup_context": setup, "backward": backward, "vmap": mapped}
-        function = type(name, (torch.autograd.Function,), {key: staticmethod(value) for key, value in members.items()})
-    made._function = function
+        function = _function(name, forward=op, setup_context=setup, backward=backward, vmap=mapped)
     if hasattr(torch.library, "register_vmap"):  # from torch 2.5 on
         torch.library.register_vmap(qualified, mapped, lib=LIBRARY)
+    elif function is None:  # 2.4 maps functions alone
+        function = _function(name, forward=op, setup_context=lambda ctx, inputs, output: None, vmap=mapped)
+    made._function = function
     return made
+
+
+def _function(name: str, **members: Callable[..., Any]) -> Any:
+    return type(name, (torch.autograd.Function,), {key: staticmethod(value) for key, value in members.items()})
 
 
 def _one_by_one(operation: Any) -> Callable[..., Any]:

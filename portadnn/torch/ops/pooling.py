@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -370,7 +369,7 @@ def _regular(h: int, m: int) -> tuple[int, int] | None:
     """Return window and stride that make the outputs' spans, or None."""
     spans = _spans(h, m)
     lengths = {end - start for start, end in spans}
-    steps = {b[0] - a[0] for a, b in itertools.pairwise(spans)}
+    steps = {spans[i + 1][0] - spans[i][0] for i in range(m - 1)}  # torch 2.4 traces no itertools.pairwise
     if len(lengths) > 1 or len(steps) > 1 or 0 in steps:
         return None
     length, step = lengths.pop(), (steps.pop() if steps else h)
