@@ -11,8 +11,8 @@ from typing import Any
 # the module that has each name
 _LATER = {
     "ops": "ops",
-    "substitute": "substitute",
-    "Substitution": "substitute",
+    "substitute": "substitution",
+    "Substitution": "substitution",
     "compile_backend": "compile_backend",
     "record": "recording",
 }

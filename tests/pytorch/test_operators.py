@@ -281,6 +281,6 @@ def test_refusals(call, message):
         call(x, w)
 
 
-@pytest.mark.parametrize("module", ["portadnn.torch.ops", "portadnn.torch.substitute"])
+@pytest.mark.parametrize("module", ["portadnn.torch.ops", "portadnn.torch.substitution"])
 def test_examples_of_docstrings(module):
     assert doctest.testmod(importlib.import_module(module)).failed == 0

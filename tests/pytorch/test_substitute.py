@@ -13,7 +13,7 @@ from places import PLACES  # noqa: E402
 from torch import nn  # noqa: E402
 
 from portadnn.torch import layers, substitute  # noqa: E402
-from portadnn.torch.substitute import backend_of  # noqa: E402
+from portadnn.torch.substitution import backend_of  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:RNN module weights are not part of single contiguous chunk")
 

@@ -6,15 +6,23 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.utils import _pytree
+
+from .replay import replayed
 
 LIBRARY = torch.library.Library("portadnn", "FRAGMENT")
 NAMES: list[str] = []  # of what is defined here; the Graph API's operators for PyTorch are of the same namespace
+_WITHOUT_GRAD, _WITH_GRAD = 1, 2
+_PLAIN = {type(None), bool, int, float, str, list, tuple, torch.Size}
 _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
 
 
 class Operator:
     """An operator of torch.library, called so that gradients work in torch.func's transforms too.
+
+    In plain eager calls PyTorch's dispatcher is left out, which takes longer than most kernels: the kernel is called
+    from a function of autograd.
 
     Attributes
     ----------
@@ -22,14 +30,54 @@ class Operator:
         ``torch.ops.portadnn.<name>.default``, as ``torch.library.opcheck`` takes it.
     """
 
-    def __init__(self, op: Any, function: Any) -> None:
+    def __init__(self, op: Any, kernel: Callable[..., Any]) -> None:
         self.op = op
-        self._function = function
+        self._kernel = kernel
+        self._function: Any = None  # what torch.func's transforms take
+        self._direct: Callable[..., Any] | None = None  # computes, and notes what the gradient needs
 
     def __call__(self, *args: Any) -> Any:
-        if torch.compiler.is_compiling() or self._function is None or not torch._C._are_functorch_transforms_active():
+        if torch.compiler.is_compiling():
             return self.op(*args)
-        return self._function.apply(*args)
+        how = plain(args)
+        if how == _WITHOUT_GRAD or (how == _WITH_GRAD and not torch.is_grad_enabled()):
+            return self._kernel(*args)
+        if how == _WITH_GRAD and self._direct is not None:
+            return self._direct(*args)
+        if self._function is not None and torch._C._are_functorch_transforms_active():
+            return self._function.apply(*args)
+        return self.op(*args)
+
+
+def plain(args: Sequence[Any]) -> int:
+    """Tell whether nobody but autograd has to see a call: no mode, transform, subclass or trace.
+
+    Returns
+    -------
+    int
+        0 if somebody has, else whether no tensor requires a gradient or one does.
+    """
+    c = torch._C
+    if (
+        c._len_torch_dispatch_stack()
+        or c._len_torch_function_stack()
+        or c._are_functorch_transforms_active()
+        or c._get_tracing_state() is not None
+        or torch.autograd._profiler_enabled()
+        or forward_ad._current_level >= 0
+    ):
+        return 0
+    how = _WITHOUT_GRAD
+    for arg in args:
+        kind = type(arg)
+        if kind is torch.Tensor or kind is torch.nn.Parameter:
+            if not (arg.is_cpu or arg.is_cuda):
+                return 0
+            if arg.requires_grad:
+                how = _WITH_GRAD
+        elif kind not in _PLAIN:
+            return 0
+    return how
 
 
 def operator(
@@ -69,11 +117,13 @@ def operator(
     torch.library.register_fake(qualified, fake, lib=LIBRARY)
     op = getattr(torch.ops.portadnn, name).default
     function: Any = None
-    made = Operator(op, None)
+    replaying = replayed(without_grad)
+    made = Operator(op, replaying)
     mapped = fold or _one_by_one(made)
     if backward is not None and setup is not None:
         torch.library.register_autograd(qualified, backward, setup_context=setup, lib=LIBRARY)
         function = _function(name, forward=op, setup_context=setup, backward=backward, vmap=mapped)
+        made._direct = _direct(name, replaying, setup, backward)
     if hasattr(torch.library, "register_vmap"):  # from torch 2.5 on
         torch.library.register_vmap(qualified, mapped, lib=LIBRARY)
     elif function is None:  # 2.4 maps functions alone
@@ -84,6 +134,18 @@ def operator(
 
 def _function(name: str, **members: Callable[..., Any]) -> Any:
     return type(name, (torch.autograd.Function,), {key: staticmethod(value) for key, value in members.items()})
+
+
+def _direct(name: str, kernel: Any, setup: Any, backward: Any) -> Callable[..., Any]:
+    """Return a call of a kernel that autograd knows the gradient of, without what ``Function.apply`` does besides."""
+
+    def forward(ctx: Any, *args: Any) -> Any:
+        output = kernel(*args)
+        setup(ctx, args, output)
+        return output
+
+    function = _function(f"{name}_direct", forward=forward, backward=backward)
+    return super(torch.autograd.Function, function).apply  # type: ignore[no-any-return]
 
 
 def _one_by_one(operation: Any) -> Callable[..., Any]:

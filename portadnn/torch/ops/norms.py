@@ -64,10 +64,13 @@ def _train_setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, 
     x, weight, bias, ctx.epsilon, ctx.backend = inputs
     ctx.bias = bias is not None
     ctx.mark_non_differentiable(*output[1:])
+    ctx.set_materialize_grads(False)  # zeros for all of these
     ctx.save_for_backward(x, weight, *output[3:])
 
 
-def _train_backward(ctx: Any, dy: torch.Tensor, *_: Any) -> tuple[Any, ...]:
+def _train_backward(ctx: Any, dy: Maybe, *_: Any) -> tuple[Any, ...]:
+    if dy is None:
+        return (None,) * 5
     x, weight, mean, inverse = ctx.saved_tensors
     dx, dscale, dbias = batch_norm_backward(x, dy, weight, mean, inverse, ctx.epsilon, ctx.backend)
     scale = None if weight is None else dscale.to(weight.dtype)
@@ -235,6 +238,8 @@ def batch_norm(
         raise BadParam(argument="x", expected="more than 1 value per channel when training", got=tuple(x.shape))
     if x.numel() == 0:
         return x.clone()
+    kind = statistics_type(x)  # here and not in the operator, so that its gradient reads the same ones
+    weight, bias = (p if p is None or p.dtype is kind else p.to(kind) for p in (weight, bias))
     y, mean, variance, _, _ = batch_norm_training(x, weight, bias, eps, backend)
     with torch.no_grad():
         if running_mean is not None:
@@ -297,10 +302,13 @@ def _norm_setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, .
     x, weight, bias, *ctx.options = inputs
     ctx.bias = bias is not None
     ctx.mark_non_differentiable(*output[1:])
+    ctx.set_materialize_grads(False)
     ctx.save_for_backward(x, weight, *output[1:])
 
 
-def _norm_gradient(ctx: Any, dy: torch.Tensor, *_: Any) -> tuple[Any, ...]:
+def _norm_gradient(ctx: Any, dy: Maybe, *_: Any) -> tuple[Any, ...]:
+    if dy is None:
+        return (None,) * 7
     x, weight, mean, inverse = ctx.saved_tensors
     dx, dscale, dbias = norm_backward(x, dy, weight, mean, inverse, *ctx.options)
     if weight is None:

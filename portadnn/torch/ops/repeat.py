@@ -20,40 +20,37 @@ from portadnn.handle import Handle
 from portadnn.hooks import CALL_HOOKS
 
 _MOST = 8192  # calls that are kept
-_KNOWN: dict[Hashable, _Recipe | None] = {}
+_KNOWN: dict[Hashable, Recipe | None] = {}
 _NEW: Any = object()
 
 
-class _Recorder:
+class Recorder:
     """Notes the launches of one call, as a device's recorder."""
 
-    def __init__(self, handle: Handle, tensors: Sequence[torch.Tensor]) -> None:
+    def __init__(self, handle: Handle) -> None:
         self.thread = threading.get_ident()
-        self.launches: list[tuple[Any, list[int], tuple[float, ...], int]] = []
-        self.possible = True
+        self._launches: list[tuple[Any, list[int], tuple[float, ...], int]] = []  # with addresses
+        self._possible = True
         self._handle = handle
-        self._places = {t.data_ptr(): i for i, t in reversed(list(enumerate(tensors)))}
         self._scratch: Any = None
         self._nbytes = 0
 
     def launch(self, run: Any, arrays: Sequence[Any], scalars: Sequence[float], workspace: Any) -> None:
         run.call(arrays, scalars, workspace)
-        address = self._handle.device.address
-        found = [self._places.get(address(array)) for array in arrays]
-        if None in found or (workspace is not None and workspace is not self._scratch):
-            self.possible = False
-        else:
-            self.launches.append((run, found, tuple(scalars), 0 if workspace is None else self._nbytes))
+        if workspace is not None and workspace is not self._scratch:
+            self._possible = False
+        addresses = [self._handle.device.address(array) for array in arrays]
+        self._launches.append((run, addresses, tuple(scalars), 0 if workspace is None else self._nbytes))
 
     def opaque(self, run: Callable[..., None], *args: Any) -> None:
-        self.possible = False
+        self._possible = False
         run(*args)
 
     def allocated(self, memory: Any) -> None:
-        """Nothing: launches that read such memory are not noted."""
+        """Nothing: launches that read such memory make no recipe."""
 
     def host_access(self, what: str) -> None:
-        self.possible = False
+        self._possible = False
 
     def scratch(self, handle: Handle, nbytes: int) -> Any:
         self._nbytes = nbytes
@@ -66,16 +63,25 @@ class _Recorder:
     def operands(self, tensors: Sequence[Any]) -> None:
         """Nothing: tensors are known by their addresses."""
 
+    def recipe(self, tensors: Sequence[torch.Tensor]) -> Recipe | None:
+        """Return the launches by their places among these tensors; None where others, or the host, took part."""
+        places = {t.data_ptr(): i for i, t in reversed(list(enumerate(tensors)))}
+        launches = [(run, [places.get(at, -1) for at in addresses], *rest) for run, addresses, *rest in self._launches]
+        if not self._possible or not launches or any(-1 in found for _, found, *_ in launches):
+            return None
+        return Recipe(launches)
 
-class _Recipe:
-    """The launches of a call."""
+
+class Recipe:
+    """The launches of a call: what runs, its tensors by their places, its numbers and its workspace's size."""
 
     __slots__ = ("_launches",)
 
-    def __init__(self, launches: Sequence[tuple[Any, list[int], tuple[float, ...], int]]) -> None:
+    def __init__(self, launches: Sequence[Any]) -> None:
         self._launches = launches
 
     def run(self, handle: Handle, arrays: Sequence[Any]) -> None:
+        """Launch with other arrays in these places."""
         for run, places, scalars, nbytes in self._launches:
             run.call([arrays[i] for i in places], scalars, handle.scratch(nbytes) if nbytes else None)
 
@@ -141,11 +147,11 @@ def _first(full: Callable[..., Any], handle: Handle, given: Any, tensors: Sequen
         if device.recorder is not None:
             full(handle, *args, **options)
             return
-        device.recorder = recorder = _Recorder(handle, tensors)
+        device.recorder = recorder = Recorder(handle)
         try:
             full(handle, *args, **options)
         finally:
             device.recorder = None
         while len(_KNOWN) >= _MOST:
             _KNOWN.pop(next(iter(_KNOWN)), None)
-        _KNOWN[key] = _Recipe(recorder.launches) if recorder.possible and recorder.launches else None
+        _KNOWN[key] = recorder.recipe(tensors)
