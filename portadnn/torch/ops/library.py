@@ -145,7 +145,7 @@ def _direct(name: str, kernel: Any, setup: Any, backward: Any) -> Callable[..., 
         return output
 
     function = _function(f"{name}_direct", forward=forward, backward=backward)
-    return super(torch.autograd.Function, function).apply  # type: ignore[no-any-return]
+    return super(torch.autograd.Function, function).apply
 
 
 def _one_by_one(operation: Any) -> Callable[..., Any]:
