@@ -12,6 +12,8 @@ from torch.nn import functional  # noqa: E402
 
 from portadnn.torch import compile_backend, substitute  # noqa: E402
 
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated")  # on CUDA, PyTorch's own
+
 
 class Residual(nn.Module):
     """Two convolutions with norms, beside a third, and a product with a bias."""

@@ -212,7 +212,7 @@ def _along(x: torch.Tensor, dim: int, dtype: torch.dtype | None, logarithm: bool
     if dtype is not None:
         x = x.to(dtype)
     else:
-        (x,) = autocast(x, to=torch.float32)
+        (x,) = autocast(x, to=torch.float32, on=("cuda",))
     return softmax_operator(x, dim % x.dim(), logarithm, backend)
 
 
@@ -287,6 +287,7 @@ def local_response_norm(
         Dims or numbers out of these bounds.
     """
     check_rank(x, "x", 3, 4, 5)
+    (x,) = autocast(x, to=torch.float32, on=("cpu",))  # PyTorch's is made of avg_pool3d
     image = x.unsqueeze(-1) if x.dim() == 3 else x
     if size % 2 == 0:
         image = image.flip(1)

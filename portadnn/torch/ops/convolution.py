@@ -401,6 +401,8 @@ def _transposed(
     if any(behind):
         x = functional.pad(x, [side for count in reversed(behind) for side in (0, count)])
     dims = [x.shape[0], w.shape[1] * groups, *sizes]
+    if torch.jit.is_tracing():  # whose sizes are tensors
+        dims = [int(n) for n in dims]
     y = convolution_data(w, x, dims, stride, padding, dilation, groups, backend)
     if bias is not None:
         y = y + bias.view(1, -1, *[1] * spatial)

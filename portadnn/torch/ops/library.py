@@ -177,17 +177,21 @@ def _flat_dims(args: Sequence[Any], in_dims: Sequence[Any]) -> list[int | None]:
     return dims
 
 
-def autocast(*tensors: torch.Tensor | None, to: torch.dtype | None = None) -> tuple[torch.Tensor | None, ...]:
+def autocast(
+    *tensors: torch.Tensor | None, to: torch.dtype | None = None, on: Sequence[str] = ("cpu", "cuda")
+) -> tuple[torch.Tensor | None, ...]:
     """Return floating-point tensors in the type that autocast asks for, as it casts those of PyTorch's own operators.
 
     Parameters
     ----------
     to
         The type to cast to where autocast is on, by default autocast's lower one.
+    on
+        Kinds of devices on which PyTorch casts for this operator.
     """
     first = next(t for t in tensors if t is not None)
     kind = first.device.type
-    if kind not in ("cpu", "cuda") or not torch.is_autocast_enabled(kind):
+    if kind not in on or not torch.is_autocast_enabled(kind):
         return tensors
     wanted = to or torch.get_autocast_dtype(kind)
     return tuple(

@@ -423,7 +423,7 @@ def layer_norm(
     BadParam
         Shapes that do not fit.
     """
-    (x,) = autocast(x, to=torch.float32)
+    (x,) = autocast(x, to=torch.float32, on=("cuda",))
     return _by_rows(x, _last_dims(x, normalized_shape), weight, bias, "layer_norm", eps, backend)
 
 
@@ -472,7 +472,7 @@ def group_norm(
     """
     if x.dim() < 2 or num_groups < 1 or x.shape[1] % num_groups:
         raise BadParam(argument="num_groups", expected=f"a divisor of the channels of {tuple(x.shape)}", got=num_groups)
-    (x,) = autocast(x, to=torch.float32)
+    (x,) = autocast(x, to=torch.float32, on=("cuda",))
     if x.numel() == 0:
         return x.clone()
     weight = _with_scale(x, weight, bias, x.shape[1])

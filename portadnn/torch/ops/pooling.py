@@ -14,7 +14,7 @@ from portadnn.errors import BadParam, NotSupported
 
 from .handles import handle_for
 from .layout import check_rank, dense, like, memory_format, new, spread, volume
-from .library import operator
+from .library import autocast, operator
 from .repeat import repeated
 
 Ints = Sequence[int]
@@ -134,6 +134,8 @@ def _max_pool(
         raise NotSupported(argument="return_indices", expected="False: cuDNN's pooling has no indices", got=True)
     if any(d != 1 for d in spread(dilation, spatial, "dilation")):
         raise NotSupported(argument="dilation", expected="1: cuDNN's pooling has none", got=dilation)
+    if spatial == 3:
+        (x,) = autocast(x, to=torch.float32, on=("cpu",))
     given, x = x, _batched(spatial, x)
     window, pad, step = _geometry(spatial, kernel_size, stride, padding)
     more = _behind(x, window, pad, step) if ceil_mode else []
@@ -157,6 +159,8 @@ def _avg_pool(
 ) -> torch.Tensor:
     if divisor_override == 0:
         raise BadParam(argument="divisor_override", expected="a number other than 0", got=0)
+    if spatial == 3:
+        (x,) = autocast(x, to=torch.float32, on=("cpu",))
     given, x = x, _batched(spatial, x)
     window, pad, step = _geometry(spatial, kernel_size, stride, padding)
     more = _behind(x, window, pad, step) if ceil_mode else [0] * spatial
@@ -334,6 +338,8 @@ def adaptive_pool(x: torch.Tensor, output_size: Any, spatial: int, mode: str, ba
     """
     if mode not in ("max", "average"):
         raise BadParam(argument="mode", expected="max or average", got=mode)
+    if spatial == 3 and mode == "average":
+        (x,) = autocast(x, to=torch.float32, on=("cpu",))
     given, x = x, _batched(spatial, x)
     if output_size is None or isinstance(output_size, (int, torch.SymInt)):
         output_size = [output_size] * spatial
