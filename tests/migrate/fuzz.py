@@ -86,6 +86,7 @@ PIECES = (
         b'R"(',
     ),
 )
+LARGEST = 24_000_000  # bytes of a text
 SECONDS_PER_MB = 15  # a text of nothing but calls takes about 9 to check
 TOKEN = re.compile(rb"\w+|\s+|.", re.DOTALL)
 
@@ -105,7 +106,7 @@ def corpus(paths: Sequence[Path]) -> list[tuple[str, bytes]]:
 def changed(rng: random.Random, text: bytes, others: Sequence[tuple[str, bytes]]) -> bytes:
     """Return a text with a few changes."""
     for _ in range(rng.choice((1, 1, 2, 4, 16))):
-        text = rng.choice(CHANGES)(rng, text, rng.choice(others)[1])
+        text = rng.choice(CHANGES)(rng, text, rng.choice(others)[1])[:LARGEST]
     return text
 
 

@@ -24,7 +24,7 @@ from .pointers import pointed
 from .sheet import Variant, base, variants
 from .text import Text, count_lines
 
-LARGEST = 16 << 20
+LARGEST = 8 << 20  # bytes; twice as much would take more than 2 GB of memory to follow
 SECONDS = 30.0  # of processor time
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _HEAD = 4096

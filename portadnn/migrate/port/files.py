@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from ..._io.files import write_whole
 from ..._io.text import count
+from ..cpp.reader import LARGEST
 from ..events import Place
 from . import fields
 from .calls import Call, find
@@ -74,6 +75,8 @@ def port(texts: Mapping[str, bytes], target: str = "miopen-3", follow: Follow | 
     for name, raw in texts.items():
         if _NAMED.search(raw) is None:
             result.others += 1
+        elif len(raw) > LARGEST:
+            result.skipped.append((name, f"larger than {LARGEST >> 20} MiB"))
         elif b"\0" in raw:
             result.skipped.append((name, "is no text of one byte a character"))
         else:
@@ -81,7 +84,7 @@ def port(texts: Mapping[str, bytes], target: str = "miopen-3", follow: Follow | 
     calls = {source.name: find(source) for source in sources}
     followed = Followed()
     if follow is not None and any(calls.values()):
-        followed = follow(texts, target)
+        followed = follow({name: raw for name, raw in texts.items() if len(raw) <= LARGEST}, target)
     program = Program(
         target,
         frozenset(token.text for source in sources for token in source.tokens if token.text[:5] in ("cudnn", "miope"))

@@ -22,7 +22,7 @@ _RAW_STRING = re.compile(r'R"([^()\\\s"]{0,16})\(.*?\)\1"', re.DOTALL)
 _REMEMBERED = 64  # lines of the preprocessor between two places where the open branches are remembered
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Token:
     """A word, a number or a mark, and where it stands."""
 
@@ -70,7 +70,8 @@ class Source:
     @cached_property
     def tokens(self) -> list[Token]:
         """All words, numbers and marks outside of comments and strings."""
-        return [Token(m[0], m.start(), m.end()) for m in _TOKEN.finditer(self.code)]
+        texts: dict[str, str] = {}  # the same words come again and again
+        return [Token(texts.setdefault(m[0], m[0]), m.start(), m.end()) for m in _TOKEN.finditer(self.code)]
 
     def before(self, place: int) -> Token | None:
         """Return the token before another, where both are in the same line of the preprocessor or in none."""
