@@ -33,7 +33,13 @@ _TYPE = re.compile(
     rb"(?:const\s+)?(?:(?:unsigned|signed|long|short|int|char|float|double|bool|void|struct)\b[\s*]*)+\Z|[A-Za-z_]\w*\s*\*+\Z"
 )
 _LONGEST = 100_000
+_CHOICE = re.compile(rb"\?[^;{}]*\b(?:CUDNN_(?!STATUS|VERSION|MAJOR|MINOR)[A-Z]|miopen(?!Status)[A-Z]\w*\b(?!\s*\())")
 _CONSTANT = re.compile(r"CUDNN_[A-Z]|miopen[A-Z]\w*\Z")
+
+
+def _is_value(body: bytes) -> bool:
+    """Tell whether a macro with parameters stands for one of a library's constants, as a function would return it."""
+    return _CHOICE.search(body) is not None and not any(mark in body for mark in (b";", b"{", b"#", b'"'))
 
 
 def _written(value: Expression) -> object:
@@ -58,7 +64,7 @@ class Macros:
             body = _CONTINUED.sub(rb" \1 ", self.context.text.code[macro.start : macro.end])
             if macro.parameters is None:
                 self._object(macro, body)
-            elif any(returns_status(match.group(1).decode()) for match in CALLED.finditer(body)):
+            elif any(returns_status(match.group(1).decode()) for match in CALLED.finditer(body)) or _is_value(body):
                 self._function(macro, body)
 
     def _object(self, macro: Macro, body: bytes) -> None:

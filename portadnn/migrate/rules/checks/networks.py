@@ -43,6 +43,10 @@ def gate_order(situation: Situation) -> Iterator[Hit]:
     """Find a gate's matrix or bias whose number is another gate's in MIOpen."""
     found = networks(situation)
     argument = situation.argument("linLayerID")
+    if argument is not None and not found and _modes(situation) == ("",):  # set, to what nobody can know here
+        orders = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in IN_MIOPEN.items())
+        words = {"gate": "a gate", "network": "LSTM or GRU?", "number": argument.text, "other": "another one"}
+        yield Hit("possible", words={**words, "remedy": f"// if it is one of these, MIOpen's order is {orders}"})
     if not found or argument is None:
         return
     certainty: Certainty = "proven" if len(found) == 1 and len(_modes(situation)) == 1 else "possible"

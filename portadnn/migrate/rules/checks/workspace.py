@@ -6,9 +6,20 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from ...events import Argument, Event
+from ...findings import Certainty
 from ...model.state import Deed
 from ...values import Value, constants
-from ..convolutions import Match, direction_of, earlier, find_call, origins, same_settings, size_call
+from ..convolutions import (
+    Direction,
+    Match,
+    direction_of,
+    earlier,
+    find_call,
+    match,
+    origins,
+    same_settings,
+    size_call,
+)
 from ..journals import deeds_at
 from ..registry import check
 from ..shapes import number
@@ -75,7 +86,7 @@ def _never_fixed(event: Event) -> Callable[[Mapping[int, Deed]], bool]:
 
 @check("given", "need", "size")
 def workspace_is_small(situation: Situation) -> Iterator[Hit]:
-    """Yield where a workspace is smaller than is said, of a fixed size, or of another direction's."""
+    """Yield where a workspace is smaller than is said, of a fixed size, or of another direction's or problem's."""
     direction = direction_of(situation.event.function)
     if direction is None:
         return
@@ -96,6 +107,31 @@ def workspace_is_small(situation: Situation) -> Iterator[Hit]:
     if asked and not any(deed.event.function in direction.queries(situation.event.library) for deed in asked):
         given = {"given": f"what {asked[0].event.function} said", "need": f"the {direction.name} pass may need more"}
         yield Hit("possible", about, {**words, **given}, ((asked[0], "asked here"),))
+        return
+    others = [_of_another_problem(deed, situation, direction) for deed in asked]
+    if others and all(others):
+        given = {"given": f"what {asked[0].event.function} said of other descriptors", "need": "these may need more"}
+        certain = all(said == "proven" for said in others)
+        yield Hit("proven" if certain else "possible", about, {**words, **given}, ((asked[0], "asked here"),))
+
+
+def _of_another_problem(deed: Deed, situation: Situation, direction: Direction) -> Certainty | None:
+    """Tell whether a size was asked for other descriptors than this call has; None where it seems to be the same."""
+    said = match(deed, situation, direction)
+    if said in (Match.OTHER, Match.APART):
+        return "proven" if said == Match.OTHER else "possible"
+    if said != Match.UNSURE or deed.event.within != situation.event.within:
+        return None
+    return "possible" if any(_differs(deed, situation, names) for names in direction.roles) else None
+
+
+def _differs(deed: Deed, situation: Situation, names: tuple[str, ...]) -> bool:
+    """Tell whether two calls of one function have different variables for a descriptor."""
+    then, now = deed.event.argument(*names), situation.argument(*names)
+    before, after = next((deed.things[name] for name in names if name in deed.things), None), situation.thing(*names)
+    if then is None or now is None or before is None or after is None or before.many or after.many:
+        return False
+    return before.id != after.id and then.text.split() != now.text.split()
 
 
 def _queries(situation: Situation, size: Value) -> list[Deed]:
