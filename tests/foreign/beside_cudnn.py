@@ -91,6 +91,8 @@ class Run:
             found = getattr(graph, call["method"])(**arguments)
             found = found if isinstance(found, (list, tuple)) else [found]
             self.tensors.update(zip(call["results"], found, strict=False))
+        for name, dims in self.program.get("dims", {}).items():
+            self.tensors[name].set_dim(dims).set_stride(self.strides_of(dims))
         for name, said in self.program["outputs"].items():
             made = self.tensors[name].set_output(True).set_data_type(getattr(member, said["data_type"]))
             if "dim" in said:
@@ -103,7 +105,7 @@ class Run:
 
     def strides_of(self, dims: list[int]) -> list[int]:
         """Return strides of an output: channels last for four dims that are images."""
-        images = self.program["kind"] in ("conv", "norm", "norm_gradient")
+        images = self.program["kind"] not in ("pointwise", "reduction", "attention", "own_softmax")
         return channels_last(dims) if images and len(dims) == 4 else row_major(dims)
 
     def array(self, name: str, said: dict[str, Any]) -> Any:
@@ -157,7 +159,7 @@ def work(arguments: argparse.Namespace) -> None:
     folder = Path(arguments.folder)
     with (folder / f"{arguments.only}.{arguments.first}.jsonl").open("a") as journal:
         for number in range(arguments.first, arguments.count, arguments.step):
-            drawn = program(number, arguments.seed)
+            drawn = program(number, arguments.seed, arguments.chains)
             run = Run(library, drawn, arguments.device)
             journal.write(json.dumps({"number": number, "stage": "crashed", "error": "", "message": ""}) + "\n")
             journal.flush()
@@ -186,7 +188,9 @@ def alive() -> bool:
 def started(name: str, first: int, arguments: argparse.Namespace, folder: str) -> subprocess.Popen[bytes]:
     """Start a process for every `jobs`-th program from `first` on."""
     words = ["--only", name, "--first", first, "--step", arguments.jobs, "--count", arguments.count]
-    words += ["--seed", arguments.seed, "--device", arguments.device, "--folder", folder]
+    words += ["--seed", arguments.seed, "--device", arguments.device, "--folder", folder] + [
+        "--chains"
+    ] * arguments.chains
     log = (Path(folder) / f"{name}.{first}.log").open("ab")
     environment = {**os.environ, "PORTADNN_BACKEND": "cuda" if arguments.device == "cuda" else "opencl"}
     return subprocess.Popen(
@@ -271,7 +275,7 @@ def compared(found: list[dict[int, Answer]], arguments: argparse.Namespace, fold
     for number in range(arguments.count):
         if any(number not in answer for answer in found):
             continue  # the time was over
-        drawn = program(number, arguments.seed)
+        drawn = program(number, arguments.seed, arguments.chains)
         theirs, ours = (answer[number] for answer in found)
         row = {"number": number, "kind": drawn["kind"], "fault": drawn["fault"], "cudnn": theirs, "portadnn": ours}
         took = [said["stage"] == "done" for said in (theirs, ours)]
@@ -299,6 +303,7 @@ def main() -> int:
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--out", type=Path)
     parser.add_argument("--only", choices=LIBRARIES)
+    parser.add_argument("--chains", action="store_true", help="draw chains of operations, as layers have them")
     for name in ("first", "step"):
         parser.add_argument(f"--{name}", type=int)
     parser.add_argument("--folder")
@@ -315,7 +320,7 @@ def main() -> int:
         if arguments.only:
             print(Counter((said["stage"], said["error"]) for said in found[0].values()))
             for said in found[0].values():
-                drawn = program(said["number"], arguments.seed)
+                drawn = program(said["number"], arguments.seed, arguments.chains)
                 if said["stage"] != "done" and not drawn["fault"]:
                     print(drawn["kind"], said)
             return 0

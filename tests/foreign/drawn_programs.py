@@ -208,6 +208,94 @@ class Writer:
         if stats:
             self.output(names[1], "FLOAT")
 
+    # chains, as layers have them
+
+    def image(self, *options: int) -> list[int]:
+        """Return the dims of a small image."""
+        return [self.size(1, 2, 3), self.size(*options), *2 * [self.size(5, 8, 14)]]
+
+    def of_images(self, dims: list[int], kind: str = "", **more: Any) -> str:
+        """Declare an input with channels last."""
+        return self.tensor(dims, kind, channels_last(dims), **more)
+
+    def normed_conv(self) -> None:
+        """Write scale, bias and an activation before a convolution, with its sums or an epilogue behind."""
+        x, k, r = self.image(8, 16, 24, 32), self.size(8, 16, 40), self.size(1, 3)
+        each, out = [1, x[1], 1, 1], [x[0], k, *x[2:]]
+        (name,) = self.call("scale", input=self.of_images(x), scale=self.of_images(each))
+        (name,) = self.call("bias", input=name, bias=self.of_images(each))
+        (name,) = self.call(self.draws.choice(("relu", "swish", "tanh")), input=name)
+        how = {"padding": 2 * [r // 2], "stride": [1, 1], "dilation": [1, 1]}
+        (name,) = self.call("conv_fprop", image=name, weight=self.of_images([k, x[1], r, r]), **how)
+        if self.draws.one_in(2):
+            self.output(self.epilogue(name, out, 1))
+            return
+        self.output(name)
+        for one in self.call("genstats", 2, input=name):
+            self.program["outputs"][one] = {"data_type": "FLOAT", "dim": [1, k, 1, 1]}
+
+    def activation_gradient(self) -> None:
+        """Write the gradient of an activation around a gradient of a convolution, with the sum for a bias."""
+        y, c, r = self.image(8, 16, 32), self.size(8, 16, 24), self.size(1, 3)
+        x, w = [y[0], c, *y[2:]], [y[1], c, r, r]
+        how = {"padding": 2 * [r // 2], "stride": [1, 1], "dilation": [1, 1]}
+        step = f"{self.draws.choice(('relu', 'gelu', 'tanh', 'sigmoid', 'swish'))}_backward"
+        if self.draws.one_in(2):
+            (name,) = self.call("conv_dgrad", loss=self.of_images(y), filter=self.of_images(w), **how)
+            self.program["dims"] = {name: x}
+            (name,) = self.call(step, loss=name, input=self.of_images(x))
+            self.output(name)
+            return
+        (name,) = self.call(step, loss=self.of_images(y), input=self.of_images(y))
+        (made,) = self.call("conv_wgrad", image=self.of_images(x), loss=name, **how)
+        self.program["outputs"][made] = {"data_type": self.io, "dim": w}
+        (total,) = self.call("reduction", input=name, mode="reduction_mode.ADD")
+        self.program["outputs"][total] = {"data_type": "FLOAT", "dim": [1, y[1], 1, 1]}
+
+    def normed_rows(self) -> None:
+        """Write a sum, a norm of rows and an activation, the sum being a result, too."""
+        kind = self.draws.choice(("layernorm", "rmsnorm"))
+        dims = [self.size(16, 40, 64), self.size(64, 96, 250, 256), 1, 1]
+        row = [1, dims[1], 1, 1]
+        (total,) = self.call("add", a=self.of_images(dims), b=self.of_images(dims))
+        self.output(total)
+        weights = {"scale": self.of_images(row)} | ({"bias": self.of_images(row)} if kind == "layernorm" else {})
+        more = {
+            "norm_forward_phase": "norm_forward_phase.INFERENCE",
+            "epsilon": self.tensor([1] * 4, "FLOAT", value=1e-5),
+        }
+        name, *_ = self.call(kind, 2 if kind == "rmsnorm" else 3, input=total, **weights, **more)
+        (name,) = self.call(self.draws.choice(("gelu", "relu", "identity", "gelu_approx_tanh")), input=name)
+        self.output(name)
+
+    def gated(self) -> None:
+        """Write two products of the same rows, one gating the other, and what their largest number is."""
+        m, n, k = self.size(8, 40, 64), self.size(16, 48, 72), self.size(24, 64, 100)
+        a = self.tensor([1, m, k])
+        left, right = (self.call("matmul", A=a, B=self.tensor([1, k, n]))[0] for _ in range(2))
+        (name,) = self.call(self.draws.choice(("swish", "sigmoid", "gelu")), input=left)
+        (name,) = self.call("mul", a=name, b=right)
+        self.output(name)
+        (top,) = self.call("reduction", input=name, mode="reduction_mode.AMAX")
+        self.program["outputs"][top] = {"data_type": "FLOAT", "dim": [1, 1, 1]}
+
+    def own_softmax(self) -> None:
+        """Write attention by hand: products, a mask by comparison, and a softmax of reductions."""
+        b, h, s, d = self.size(1, 2), self.size(1, 3), self.size(16, 33, 64), self.size(16, 32)
+        dims, rows = [b, h, s, d], [b, h, s, 1]
+        turned = [h * s * d, s * d, 1, d]
+        (name,) = self.call("matmul", A=self.tensor(dims), B=self.tensor([b, h, d, s], strides=turned))
+        (name,) = self.call("mul", a=name, b=self.tensor([1] * 4, "FLOAT", value=0.25))
+        (name,) = self.call("add", a=name, b=self.tensor([1, h, s, s]))
+        (top,) = self.call("reduction", input=name, mode="reduction_mode.MAX")
+        (name,) = self.call("sub", a=name, b=top)
+        (name,) = self.call("exp", input=name)
+        (total,) = self.call("reduction", input=name, mode="reduction_mode.ADD")
+        self.program["dims"] = {top: rows, total: rows}
+        (name,) = self.call("div", a=name, b=total)
+        (name,) = self.call("matmul", A=name, B=self.tensor(dims))
+        self.program["outputs"][name] = {"data_type": self.io, "dim": dims}
+
     # what is wrong
 
     def spoil(self) -> None:
@@ -260,12 +348,13 @@ class Writer:
 
 
 KINDS = ("matmul", "conv", "conv", "pointwise", "reduction", "norm", "norm_gradient", "attention")
+CHAINS = ("normed_conv", "activation_gradient", "normed_rows", "gated", "own_softmax")
 
 
-def program(number: int, seed: int = 1) -> Program:
-    """Return a program; two in five have something wrong or unusual."""
+def program(number: int, seed: int = 1, chains: bool = False) -> Program:
+    """Return a program, of one operation or a chain as layers have it; two in five have something wrong or unusual."""
     writer = Writer(number, seed)
-    kind = writer.draws.choice(KINDS)
+    kind = writer.draws.choice(CHAINS if chains else KINDS)
     getattr(writer, kind)()
     writer.program["kind"] = kind
     if writer.draws.integers(5) < 2:
