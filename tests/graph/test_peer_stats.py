@@ -275,7 +275,7 @@ def test_ranks_of_different_sizes_are_told_so():
 
 
 def test_two_ranks_of_one_number(monkeypatch):
-    monkeypatch.setenv("PORTADNN_PEER_SECONDS", "0.5")
+    monkeypatch.setenv("PORTADNN_PEER_SECONDS", "2")
     with Ranks("reference", 2) as two:
         buffers = two.peers(3, np.float32)
         made = [graph_of(two.handles[rank], (2, 3, 4, 4), 2, 0) for rank in range(2)]
