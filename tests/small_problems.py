@@ -291,6 +291,17 @@ def _tensor_cores():
         yield f"convolution_forward x={x} w={w} y={y} padding=1,1 math=tf32"
         yield f"convolution_backward_data w={w} dy={y} dx={x} padding=1,1 math=tf32 alpha=2 beta=1"
         yield f"convolution_backward_filter x={x} dy={y} dw={w} padding=1,1 math=tf32"
+    yield "convolution_backward_filter x=f32:3x8x4x5 dy=f32:3x12x4x5 dw=f32:12x8x1x1 math=tf32"  # planes
+    for t, x, w, rest in (  # groups of few channels
+        ("f16", "2x32x5x7:nhwc", "16x8x3x2:nhwc", "groups=4 padding=1,1 mode=convolution"),
+        ("bf16", "1x24x7x6:nhwc", "24x4x3x3", "groups=6 padding=1,1 stride=2,2"),
+        ("f16", "1x48x4x5:nhwc", "48x24x1x3:nhwc", "groups=2"),
+    ):
+        line = f"convolution_forward x={t}:{x} w={t}:{w} {rest}"
+        y = dnn.parse(line).y
+        yield line
+        yield f"convolution_backward_data w={t}:{w} dy={y} dx={t}:{x} {rest} alpha=2 beta=1"
+        yield f"convolution_backward_filter x={t}:{x} dy={y} dw={t}:{w} {rest} beta=1"
 
 
 def _spatial_transformers():

@@ -27,6 +27,7 @@ _MODULES = (
     "conv.im2col",
     "conv.atomic",
     "conv.tensor_core",
+    "conv.grouped",
     "winograd.fused",
     "winograd.gradient",
     "winograd.cpu",

@@ -35,6 +35,10 @@ DEVICE u32 local_address(const void *p) { return (u32)__cvta_generic_to_shared(p
 DEVICE void copy_chunk(u32 to, const E *from, bool in) {
     asm volatile(PD_COPY ".shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(in ? 16 : 0));
 }
+// the same by way of the first-level cache
+DEVICE void copy_kept(u32 to, const E *from, bool in) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(in ? 16 : 0));
+}
 // `bytes` of a chunk, 8 or 16; 8 always go by way of the first-level cache
 template <int BYTES> DEVICE void copy_bytes(u32 to, const E *from, bool in) {
     if (BYTES == 16) copy_chunk(to, from, in);
@@ -57,6 +61,8 @@ DEVICE void load_matrices_transposed(u32 *v, u32 at) {
 DEVICE void load_chunk(u32 *v, u32 at) {
     asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(at));
 }
+
+DEVICE void load_half_chunk(u32 *v, u32 at) { asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(v[0]), "=r"(v[1]) : "r"(at)); }
 
 // 16 bytes of global memory past the first-level cache, which does not see what other multiprocessors write during a launch
 DEVICE void load_fresh(u32 *v, const void *from) {

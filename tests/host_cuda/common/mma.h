@@ -18,11 +18,13 @@ template <int BYTES> DEVICE void copy_bytes(u32 to, const E *from, bool in) {
     else memset(tiles + to, 0, BYTES);
 }
 DEVICE void copy_chunk(u32 to, const E *from, bool in) { copy_bytes<16>(to, from, in); }
+DEVICE void copy_kept(u32 to, const E *from, bool in) { copy_bytes<16>(to, from, in); }
 DEVICE void copies_issued() {}
 template <int PENDING> DEVICE void copies_wait() {}
 
 DEVICE void load_fresh(u32 *v, const void *from) { memcpy(v, from, 16); }
 DEVICE void load_chunk(u32 *v, u32 at) { memcpy(v, tiles + at, 16); }
+DEVICE void load_half_chunk(u32 *v, u32 at) { memcpy(v, tiles + at, 8); }
 DEVICE void store_chunk(u32 at, const u32 *v) { memcpy(tiles + at, v, 16); }
 
 static u32 shown[32][32][6];  // by sub-group and lane
