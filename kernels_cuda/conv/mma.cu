@@ -6,15 +6,18 @@
 //   BM   | sub-group  |   rows: pixels (n, d, h, w)       K = taps x CPAD, in slices of SLICE bytes; STAGES slices
 //        +------------+                                   are in local memory, all but one still being copied
 //
-// K runs over the taps of the phase (conv/geometry.h) and, fastest, over the channels of a group, padded to chunks.
+// K runs over the taps of the phase (conv/geometry.h) and, fastest, over the channels of a group, padded to chunks; or the other
+// way round (conv/mma_place.h).
 //   image   element (pixel, tap, channel) at pixel offset + tap offset + group * CPAD + channel
-//   filter  [group][phase][column][FILTER_PITCH], K fastest
+//   filter  [group][phase][column][FILTER_PITCH], K fastest; taps are FILTER_TAP apart (CPAD unless TAPS_INNER)
 //
 // A lane's columns are runs of 2 * RUN neighbours, and its rows of ROW_RUN (2: not), so that stores fill whole sectors.
 // PLANES: a 1 x 1 filter without stride or padding on an image whose pixels are neighbours (NCHW): A's slices have rows of
 // pixels, one for each channel, and nothing is packed (conv/mma_planes.h).
 // Results go to `out`, blended, in vectors of VW along columns (STORE_COLUMNS) or rows (STORE_ROWS), or one by one; or,
 // with SPLITS > 1, to parts[split][group][phase] of PADDED_ROWS x PADDED_COLS, columns fastest unless PARTS_BY_ROWS.
+//
+// The filter is read along K (conv/mma_along.h) or, FILTER_ACROSS, as a data gradient finds it (conv/mma_across.h).
 //
 // FUSED_PACK: the work-groups pack the filter before they go on (common/pieces.h, conv/mma_pack_filter.h and its defines).
 //
@@ -24,7 +27,7 @@
 //
 // Defines: those of conv/geometry.h (the image is the packed one), COLUMNS_i OUT_i OUT_M of the output's layout, ROWS COLS
 // GROUPS PHASES SPLITS CPAD FILTER_PITCH BM BN WM WN
-// SLICE STAGES RUN ROW_RUN, ROUND_IMAGE COPY_CACHED.
+// SLICE STAGES RUN ROW_RUN FILTER_TAP, ROUND_IMAGE ROUND_FILTER COPY_CACHED.
 
 #include "common/types.h"
 #include "common/mma.h"
@@ -44,7 +47,6 @@
 #define BK (CHUNKS * VE)
 #define PASS (ITEMS / CHUNKS)  // rows that the group copies at once
 #define A_PASSES ((BM + PASS - 1) / PASS)
-#define B_PASSES ((BN + PASS - 1) / PASS)
 #define MT (WM / 16)
 #define NT (WN / 8)
 #define STAGE_BYTES (A_BYTES + BN * SLICE)
@@ -62,8 +64,6 @@
 #define A_ROW(i, r) (16 * (i) + (r))
 #define A_SPREAD(row) (CHUNKS == 4 ? (row) / 2 % 4 : (row) % 8)
 #endif
-#define B_ROW(j, c) ((j) / RUN * (8 * RUN) + (c) / 2 * (2 * RUN) + (j) % RUN * 2 + (c) % 2)
-#define B_SPREAD(row) (CHUNKS == 4 ? (row) / (2 * RUN) % 4 : (row) / (2 * RUN) % 4 * 2 + (row) % 2)
 #define PLACE(row, chunk, spread) (((((row) * CHUNKS) ^ (spread)) ^ (chunk)) * 16)
 
 #ifdef PLANES
@@ -73,34 +73,7 @@
 #define TURN_ROWS(acc, tiles, item)
 #endif
 
-typedef struct {
-    int channel, d, h, w, k;  // the tap and the channel of a chunk, and their place in K
-} Place;
-
-DEVICE Place place_at(int k, const Phase *phase) {
-    Place at;
-    const int tap = k / CPAD;
-    at.k = k;
-    at.channel = k % CPAD;
-    at.w = tap % (phase->taps_w > 0 ? phase->taps_w : 1);
-    const int row = tap / (phase->taps_w > 0 ? phase->taps_w : 1);
-    at.h = row % (phase->taps_h > 0 ? phase->taps_h : 1);
-    at.d = row / (phase->taps_h > 0 ? phase->taps_h : 1);
-    return at;
-}
-
-DEVICE void advance(Place *at, const Phase *phase) {
-    at->k += BK;
-    at->channel += BK;
-    while (at->channel >= CPAD) {
-        at->channel -= CPAD;
-        if (++at->w < phase->taps_w) continue;
-        at->w = 0;
-        if (++at->h < phase->taps_h) continue;
-        at->h = 0;
-        ++at->d;
-    }
-}
+#include "conv/mma_place.h"
 
 #ifdef EPILOGUE_SUMS  // whose rows are the columns here
 #define SUMS_M ((u32)COLS)
@@ -151,8 +124,7 @@ conv_mma(const E *__restrict__ image,
     group /= TILES_R;
     const int z = group % (GROUPS * PHASES), split = group / (GROUPS * PHASES);
     const Phase phase = phase_of(z % PHASES);
-    const int all = phase.taps_d * phase.taps_h * phase.taps_w * CPAD;
-    const int slices = (all + BK - 1) / BK;
+    const int slices = slices_of(&phase);
     const int first = (i64)slices * split / SPLITS, count = (int)((i64)slices * (split + 1) / SPLITS) - first;
 
     // what this work-item copies: chunk `chunk` of some rows of either tile
@@ -170,13 +142,13 @@ conv_mma(const E *__restrict__ image,
         if (m >= (u32)ROWS) pixels[i].d = pixels[i].h = pixels[i].w = FAR_OUT;
     }
 #endif
-    Place at = place_at(first * BK + chunk * VE, &phase);
-    const E *filters = filter + ((i64)z * COLS + n0 + row0) * FILTER_PITCH;
+    Place at = place_at(first, chunk * VE, &phase);
+    Columns columns = columns_of(filter, z, n0, first, &phase, item);
 
 #ifdef PROLOGUE_IMAGE
     Elements made[A_PASSES];
     auto make_slice = [&]() {
-        const bool in = at.k < all;
+        const bool in = in_sum(&at, &phase);
         const int d = at.d * TAP_D, h = at.h * TAP_H, w = at.w * TAP_W;
         const u32 hop = TAP_OFFSET(d, h, w) + (u32)(at.channel + z / PHASES * CPAD);
         UNROLL for (int i = 0; i < A_PASSES; ++i) {
@@ -199,7 +171,7 @@ conv_mma(const E *__restrict__ image,
 #endif
     auto copy_slice = [&](int stage) {
         const u32 to = base + stage * STAGE_BYTES;
-        const bool in = at.k < all;
+        const bool in = in_sum(&at, &phase);
 #ifdef PLANES
         UNROLL for (int k = 0; k < BK; k += A_PASS) {
             const int row = k + item / A_WIDE;
@@ -216,16 +188,10 @@ conv_mma(const E *__restrict__ image,
             const int row = row0 + i * PASS;
             if (BM % PASS != 0 && row >= BM) break;
             const bool reads = in && inside(&pixels[i], d, h, w);
-            copy_chunk(to + PLACE(row, chunk, A_SPREAD(row)), reads ? images + (u32)(pixels[i].offset + hop) : image, reads);
+            copy_image(to + PLACE(row, chunk, A_SPREAD(row)), reads ? images + (u32)(pixels[i].offset + hop) : image, reads);
         }
 #endif
-        UNROLL for (int i = 0; i < B_PASSES; ++i) {
-            const int row = row0 + i * PASS;
-            if (BN % PASS != 0 && row >= BN) break;
-            const bool reads = in && n0 + row < COLS;
-            copy_chunk(to + A_BYTES + PLACE(row, chunk, B_SPREAD(row)),
-                       reads ? filters + (i64)i * PASS * FILTER_PITCH + at.k : filter, reads);
-        }
+        copy_columns(to + A_BYTES, &columns, filter, &at, n0, &phase, item);
         advance(&at, &phase);
     };
 
@@ -264,8 +230,7 @@ conv_mma(const E *__restrict__ image,
     const int a_row = wm + A_ROW(0, lane % 16);
     const u32 a_at = PLACE(a_row, lane / 16, A_SPREAD(a_row));
 #endif
-    const int b_row = wn + B_ROW(lane / 16, lane % 8);
-    const u32 b_at = A_BYTES + PLACE(b_row, lane / 8 % 2, B_SPREAD(b_row));
+    const u32 b_at = B_START(lane, wn);
 
     for (int s = 0; s < count; ++s) {
         copies_wait<STAGES - 2>();
@@ -290,10 +255,7 @@ conv_mma(const E *__restrict__ image,
 #endif
             }
 #endif
-            UNROLL for (int j = 0; j < NT; j += 2) {
-                const u32 down = (B_ROW(j, 0)) * SLICE;
-                load_matrices(b[j / 2], stage + (b_at ^ (u32)(step * 32)) + down);
-            }
+            load_columns(b, stage + A_BYTES, b_at, step);
             UNROLL for (int i = 0; i < MT; ++i) {
                 UNROLL for (int j = 0; j < NT; ++j) multiply(acc[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
             }
@@ -305,6 +267,7 @@ conv_mma(const E *__restrict__ image,
     const int left = leave_pieces(counters, item);
 #endif
     TURN_ROWS(acc, tiles, item)
+    TURN_COLUMNS(acc, tiles, item)
 #define ROW(i, half) (m0 + wm + A_ROW(i, lane / 4 + 8 * (half)))
 #define COLUMN(j) (n0 + wn + (j) / RUN * (8 * RUN) + lane % 4 * (2 * RUN) + (j) % RUN * 2)
 #if SPLITS > 1

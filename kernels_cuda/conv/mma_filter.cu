@@ -8,13 +8,13 @@
 //
 // The sum over pixels is split; parts[split][group] of PADDED_ROWS x PADDED_COLS are added in order by conv_mma_reduce.
 //
-// Defines: those of conv/geometry.h (the image is the packed x), ROWS (filters of a group) COLS (taps x CPAD) COUNT (pixels)
-// GROUPS SPLITS CPAD KPAD BM BN WM WN BK STAGES ROUND_IMAGE ROUND_DY; ADD_PARTS: add to the parts of earlier images.
+// Defines: those of conv/geometry.h (the image is the packed x) and, with STORE_FILTER, of conv/column.h and CHANNELS OUT_M,
+// ROWS (filters of a group) COLS (taps x CPAD) COUNT (pixels)
+// GROUPS SPLITS CPAD KPAD BM BN WM WN BK STAGES ROUND_IMAGE ROUND_DY; STORE_FILTER ADD_PARTS (conv/mma_filter_store.h).
 
 #include "common/types.h"
 #include "common/mma.h"
 #include "conv/geometry.h"
-
 #define ITEMS (BM / WM * (BN / WN) * 32)
 #define MT (WM / 16)
 #define NT (WN / 8)
@@ -47,17 +47,13 @@
 #define PADDED_ROWS ((i64)TILES_R * BM)
 #define PADDED_COLS ((i64)TILES_C * BN)
 
-#ifdef ADD_PARTS
-#define ADD_OLD(lanes, value, old) UNROLL for (int l = 0; l < lanes; ++l) value.v[l] += (old).v[l];
-#else
-#define ADD_OLD(lanes, value, old)
-#endif
+#include "conv/mma_filter_store.h"
 
 KERNEL __launch_bounds__(ITEMS)
-conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, float *__restrict__ parts) {
+conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, float *__restrict__ parts STORE_PARAMS) {
     GRID_WAIT();
     extern __shared__ __align__(128) unsigned char tiles[];
-    __shared__ Pixel places[2][BK];  // of the pixels of the next slice
+    LOCAL Pixel places[2][BK];  // of the pixels of the next slice
     const u32 base = local_address(tiles);
     const int item = threadIdx.x, lane = item % 32;
     u32 group = blockIdx.x;
@@ -169,28 +165,5 @@ conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, flo
         }
     }
 
-    float *part = parts + (i64)group * (PADDED_ROWS * PADDED_COLS) + (i64)(m0 + wm) * PADDED_COLS + n0 + wn;
-    UNROLL for (int i = 0; i < MT; ++i) {
-        UNROLL for (int half = 0; half < 2; ++half) {
-            float *row = part + ROW_OF(i, lane / 4 + half * 8) * PADDED_COLS;
-#ifdef DTYPE_FLOAT
-            UNROLL for (int e = 0; e < 2; ++e) {
-                UNROLL for (int j = 0; j < NT; j += 4) {
-                    Four v = {{acc[i][j][2 * half + e], acc[i][j + 1][2 * half + e], acc[i][j + 2][2 * half + e],
-                               acc[i][j + 3][2 * half + e]}};
-                    Four *const to = (Four *)(row + COLUMN_OF(j, lane % 4 * 2 + e));
-                    ADD_OLD(4, v, *to)
-                    *to = v;
-                }
-            }
-#else
-            UNROLL for (int j = 0; j < NT; ++j) {
-                Two v = {{acc[i][j][2 * half], acc[i][j][2 * half + 1]}};
-                Two *const to = (Two *)(row + COLUMN_OF(j, lane % 4 * 2));
-                ADD_OLD(2, v, *to)
-                *to = v;
-            }
-#endif
-        }
-    }
+    LEAVE_FILTER
 }

@@ -37,7 +37,7 @@ OPS = {
     "data": ("convolution_backward_data", ("dx", "w", "dy")),
     "filter": ("convolution_backward_filter", ("x", "dw", "dy")),
 }
-ENGINES = dict(zip(OPS, tensor_core.ENGINES, strict=True))
+ENGINES = dict(zip(OPS, tensor_core.ENGINES[:3], strict=True))
 LARGE = "{x}={t}:32x256x28x28:nhwc {w}={t}:256x256x3x3:nhwc {y}={t}:32x256x28x28:nhwc padding=1,1"
 
 

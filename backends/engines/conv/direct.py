@@ -41,6 +41,7 @@ _UNROLLED = 40  # multiplications of a column of pixels and a tap column
 _REGISTERS = 32  # taps that stay in registers
 _TAPS = 9  # sums of a work-item of the filter gradient
 _WAIT = 80e-9  # seconds
+_SCATTERED = 5  # times as long where neighbouring work-items' pixels lie in lines of their own (measured on an H100)
 _MOST_GROUPS = (1 << 31) - 1
 
 
@@ -152,7 +153,9 @@ class ConvDirect(_Direct):
         visits *= _up(known["MAX_TAPS_H"], known["TAPS_AT_ONCE"])
         items = known["ITEMS_DIRECT"] * known["RUN"]
         steps = visits * (8 * rows_in + products + loads) + 40
-        return self._estimate(problem, info, items * steps, visits * known["RUN"])
+        scattered = "CHANNEL_FAST" not in known and channels_last(problem.image, problem.result)
+        times = _SCATTERED if scattered else 1
+        return self._estimate(problem, info, items * steps * times, visits * known["RUN"] * times)
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
@@ -221,6 +224,8 @@ class ConvDirectFilter(_Direct):
             return 0.0
         known = self.defines(problem, info)
         steps = known["PIXEL_COUNT"] * known["PAIRS"] * known["TAP_BLOCKS"] * (30 + 9 * known["TAPS_AT_ONCE"])
+        groups = _up(known["PAIRS"], known["LANES"]) * known["TAP_BLOCKS"] * known["SLICES"]
+        steps += groups * _GROUP * (40 + 16 * known["TAPS_AT_ONCE"])  # sums that join in local memory
         waits = known["SLICE"] / (_GROUP / known["LANES"]) + 16
         return self._estimate(problem, info, steps, waits) + (known["SLICES"] > 1) * LAUNCH_SECONDS
 

@@ -59,7 +59,7 @@ from .prologue import (
     prologue_args,
 )
 from .sums import Parts, after
-from .tensor_core_choice import CHUNK, Image, Setup, filter_setup, image_setup
+from .tensor_core_choice import CHUNK, Image, Setup, filter_setup, image_setup, rows_problem
 from .tensor_core_defines import (
     common,
     filter_tile,
@@ -207,7 +207,13 @@ def _launches(setup: Setup, number: int, device: Device) -> Iterator[Launch]:
     elif choice.product.across:
         defines = gradient_defines(setup) | ({"ADD_PARTS": 1} if number else {})
         kernel = device.compile("cuda/conv/mma_filter.cu", "conv_mma_filter", defines)
-        yield Launch(kernel, grid, block, (*args, parts), choice.local_bytes)
+        yield Launch(
+            kernel,
+            grid,
+            block,
+            (*args, parts, *(() if choice.has_parts else (output(problem), *blend))),
+            choice.local_bytes,
+        )
         if not setup.last:
             return
     else:
@@ -298,10 +304,49 @@ class TensorCoreBackwardFilter(TensorCore):
     def setups(self, problem: Convolution, info: DeviceInfo) -> list[Setup]:
         """Return parts with the first one's tile and splits: each adds to the same sums."""
         found = super().setups(problem, info)
+        if len(found) < 2:
+            return found
+        products = [replace(setup.choice.product, stores=False) for setup in found]
         return [
-            replace(setup, choice=replace(found[0].choice, product=setup.choice.product), last=setup is found[-1])
-            for setup in found
+            replace(setup, choice=replace(found[0].choice, product=product), last=setup is found[-1])
+            for setup, product in zip(found, products, strict=True)
         ]
 
 
-ENGINES = (TensorCoreForward(), TensorCoreBackwardData(), TensorCoreBackwardFilter())
+class TensorCoreFilterRows(TensorCore):
+    """Filter gradient of 1 x 1 filters on planes of pixels: a forward convolution of dy by x; nothing is packed."""
+
+    name = "tensor_core_backward_filter_rows"
+    problems = (ConvolutionBackwardFilter,)
+    _algo = ConvolutionBwdFilterAlgo.ALGO_1
+
+    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        assert isinstance(problem, Convolution)
+        if unit_of(info) is not MMA:
+            return "the device has no tensor cores that it can use"
+        if rows_problem(problem) is None:
+            return "it takes 1 x 1 filters on planes of neighbouring pixels, in aligned vectors"
+        reason = super().why_not(problem, info)
+        if reason is None and self.setups(problem, info)[0].packs_filter:
+            return "the planes would have to be packed"
+        return reason
+
+    def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:
+        turned = rows_problem(problem)
+        return None if turned is None else image_setup(turned, "x", info, single=True)
+
+    def prepare(self, problem: Problem, device: Device) -> Plan:
+        assert isinstance(problem, Convolution)
+        setup = self.setups(problem, device.info)[0]
+        launches = tuple(_turned(launch) for launch in _launches(setup, 0, device))
+        return Plan(problem, self, setup.workspace, device.bind(launches), launches)
+
+
+def _turned(launch: Launch) -> Launch:
+    """Return a launch on dy, x and dw as one on x, dy and dw."""
+    swap = {0: 1, 1: 0}
+    args = (replace(a, index=swap.get(a.index, a.index)) if isinstance(a, TensorArg) else a for a in launch.args)
+    return replace(launch, args=tuple(args))
+
+
+ENGINES = (TensorCoreForward(), TensorCoreBackwardData(), TensorCoreBackwardFilter(), TensorCoreFilterRows())

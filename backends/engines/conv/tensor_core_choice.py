@@ -6,7 +6,12 @@ import math
 from dataclasses import dataclass, replace
 
 from portadnn.enums import ConvolutionMode, DataType, MathType, TensorFormat
-from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardData
+from portadnn.ops.convolution.calls import (
+    Convolution,
+    ConvolutionBackwardData,
+    ConvolutionBackwardFilter,
+    ConvolutionForward,
+)
 from portadnn.problem import TensorSpec
 
 from ...base import LAUNCH_SECONDS, DeviceInfo
@@ -16,11 +21,13 @@ from .epilogue import sums_of
 from .geometry import Geometry, data_gradient, filter_gradient, forward
 from .matrix_units import MMA, Unit, unit_of
 from .prologue import computed
-from .tensor_core_tiles import Choice, Product, choices
+from .tensor_core_tiles import Choice, Product, choices, up
 
 CHUNK = 16  # bytes: what is copied at once
 _ALIGN = 256  # bytes, of the parts of the workspace
 _PACKING_RATE = 0.5  # of the device's bandwidth
+_SECTOR = 32  # bytes that memory hands out at once
+_MOST_TAPS = 1024  # whose places a work-group notes
 
 
 def pixel_lanes(spec: TensorSpec) -> int:
@@ -35,11 +42,6 @@ def pixel_lanes(spec: TensorSpec) -> int:
         if aligned and run % lanes == 0 and all(s % lanes == 0 for s in steps[:2]):
             return lanes
     return 1
-
-
-def up(a: int, b: int) -> int:
-    """Return `a` rounded up to a multiple of `b`."""
-    return -(-a // b) * b
 
 
 @dataclass(frozen=True)
@@ -116,10 +118,12 @@ class Setup:
     ----------
     images : tuple of Image
         What is gathered, and for a filter gradient dy.
-    filter_pitch : int
-        Elements of a packed filter's column; 0 without one.
+    filter_pitch, filter_tap : int
+        Elements from one column of the filter to the next, and from one tap to the next; 0 without one.
     packs_filter : bool
         Whether the filter is packed; else it is read as it is.
+    across : bool
+        Whether K then runs across the filter's rows (conv/mma_across.h).
     last : bool
         Whether no more images follow, so that a filter gradient's parts can be added.
     xf32 : bool
@@ -131,7 +135,9 @@ class Setup:
     images: tuple[Image, ...]
     choice: Choice
     filter_pitch: int
-    packs_filter: bool
+    filter_tap: int = 0
+    packs_filter: bool = True
+    across: bool = False
     last: bool = True
     xf32: bool = False
 
@@ -167,8 +173,12 @@ class Setup:
 
 
 def best_choice(product: Product, info: DeviceInfo, *, whole: bool = False) -> Choice | None:
-    """Return the tile and splits with the least estimated time, one split if `whole`; None where no tile fits."""
-    options = (choice for choice in choices(product, info) if choice.splits == 1 or not whole)
+    """Return the tile and splits with the least estimated time; None where no tile fits.
+
+    If `whole`, results are taken together as they are stored (conv/sums.h): there is one split, and work-items can be
+    halved.
+    """
+    options = (c for c in choices(product, info) if not whole or (c.splits == 1 and c.tile.items.bit_count() == 1))
     return min(options, key=lambda choice: choice.seconds(info), default=None)
 
 
@@ -189,8 +199,49 @@ def _unit(info: DeviceInfo) -> Unit:
     return unit
 
 
-def image_setup(problem: Convolution, name: str, info: DeviceInfo) -> Setup | None:
-    """Set up a forward convolution or a data gradient, which gathers from the tensor `name`."""
+def rows_problem(problem: Convolution) -> ConvolutionForward | None:
+    """Return a filter gradient as the forward convolution of dy by x that it is; None where the kernels pack for that.
+
+    For 1 x 1 filters on planes of neighbouring pixels: these are the channels of that convolution, images its taps, and
+    filters its pixels. Its tensors are dy, x and dw.
+    """
+    plain = math.prod(problem.filter.dims[2:]) == 1 and not any(problem.padding) and set(problem.stride) == {1}
+    x, dy, dw = problem.image, problem.result, problem.filter
+    lanes = CHUNK // x.dtype.itemsize
+    if type(problem) is not ConvolutionBackwardFilter or not plain or problem.groups > 1:
+        return None
+    if not (x.size and dy.size) or min(pixel_lanes(x), pixel_lanes(dy)) < lanes:
+        return None
+    plane = math.prod(x.dims[2:])
+
+    def rows(spec: TensorSpec, across: bool) -> TensorSpec:
+        images, channels, *_ = spec.dims
+        step, between = spec.strides[1], spec.strides[0] if images > 1 else plane * channels
+        dims = (1, plane, images, channels) if across else (channels, plane, images, 1)
+        steps = (plane, 1, between, step) if across else (step, 1, between, step)
+        return replace(spec, dims=dims, strides=steps)
+
+    out = replace(dw, dims=(1, x.dims[1], 1, dy.dims[1]), strides=(1, dw.strides[1], 1, dw.strides[0]))
+    return ConvolutionForward(
+        x=rows(dy, True),
+        w=rows(x, False),
+        y=out,
+        padding=(0, 0),
+        stride=(1, 1),
+        dilation=(1, 1),
+        groups=1,
+        mode=ConvolutionMode.CROSS_CORRELATION,
+        compute_type=problem.compute_type,
+        math=problem.math,
+    )
+
+
+def image_setup(problem: Convolution, name: str, info: DeviceInfo, *, single: bool = False) -> Setup | None:
+    """Set up a forward convolution or a data gradient, which gathers from the tensor `name`.
+
+    With `single` slices are of single taps, whatever that costs. Else they are where pixels begin within a sector: what
+    neighbouring taps fetch twice is then in the first-level cache.
+    """
     unit = _unit(info)
     planes = _planes(problem, name) if unit is MMA and not computed(problem, "image") else None
     image = planes or make_image(problem, name, loads=unit is MMA)
@@ -198,24 +249,70 @@ def image_setup(problem: Convolution, name: str, info: DeviceInfo) -> Setup | No
     geometry = data_gradient(seen) if isinstance(problem, ConvolutionBackwardData) else forward(seen)
     pitch = geometry.k // max(image.channels, 1) * image.padded
     size = problem.dtype.itemsize
-    moved = image.spec.nbytes + problem.tensors[-1].nbytes
+    moved = image.spec.nbytes + problem.filter.nbytes + problem.tensors[-1].nbytes
     batches = geometry.groups * geometry.phases
     sides = (geometry.n, geometry.m) if unit is MMA else (geometry.m, geometry.n)  # its rows are pixels
-    product = Product(*sides, pitch, batches, size, moved, 8 if image.planes else 0, unit=unit, copies=unit.ptx)
+    gap = 8 if image.planes else 0
+    product = Product(*sides, pitch, batches, size, moved, gap, unit=unit, copies=unit.ptx)
+    if unit is MMA and not image.planes and (single or image.padded * size % _SECTOR):
+        taps = geometry.k // max(image.channels, 1)
+        product = replace(product, taps=taps, run=image.padded, single=single)
     choice = best_choice(product, info, whole=sums_of(problem) is not None)  # which are taken of whole results
     if choice is None:
         return None
-    w = problem.filter
-    native = (
+    setup = Setup(problem, geometry, (image,), choice, pitch, image.padded, xf32=info.arch.startswith("gfx942"))
+    if unit is MMA and _across(problem, geometry):
+        return replace(setup, packs_filter=False, across=True)
+    tap = _native_tap(problem, image, choice)
+    if tap is None:
+        return setup
+    return replace(setup, packs_filter=False, filter_pitch=problem.filter.strides[0], filter_tap=tap)
+
+
+def _native_tap(problem: Convolution, image: Image, choice: Choice) -> int | None:
+    """Return how far apart a filter's taps are that a forward product reads as it lies; None where it cannot."""
+    w, unit = problem.filter, choice.product.unit
+    lanes = CHUNK // w.dtype.itemsize
+    reads = (
         not isinstance(problem, ConvolutionBackwardData)
-        and (unit.exact or problem.dtype is not DataType.FLOAT)  # which has to be rounded
+        and (unit is MMA or unit.exact or problem.dtype is not DataType.FLOAT)  # which has to be rounded
         and problem.mode is ConvolutionMode.CROSS_CORRELATION
         and image.padded == image.channels
         and not computed(problem, "filter")
         and w.alignment >= CHUNK
-        and w.same_strides(TensorSpec.packed(w.dtype, w.dims, TensorFormat.NHWC))
     )
-    return Setup(problem, geometry, (image,), choice, pitch, not native, xf32=info.arch.startswith("gfx942"))
+    if not reads:
+        return None
+    if w.same_strides(TensorSpec.packed(w.dtype, w.dims, TensorFormat.NHWC)):
+        return image.padded
+    if not choice.taps_inner or w.strides[1] != 1 or w.strides[0] % lanes:
+        return None
+    tap = 0
+    below = 1
+    for size, stride in zip(reversed(w.dims[2:]), reversed(w.strides[2:]), strict=True):
+        if size > 1:
+            tap = tap or stride // below
+            if stride != tap * below:
+                return None
+        below *= size
+    return tap if tap % lanes == 0 else None
+
+
+def _across(problem: Convolution, geometry: Geometry) -> bool:
+    """Tell whether a data gradient reads the filter as it lies: its channels are neighbours, in aligned chunks."""
+    w = problem.filter
+    lanes = CHUNK // w.dtype.itemsize
+    steps = [s for d, s in zip(w.dims, w.strides, strict=True) if d > 1 and s != 1]
+    return (
+        isinstance(problem, ConvolutionBackwardData)
+        and w.dtype.itemsize == 2
+        and not computed(problem, "filter")
+        and w.alignment >= CHUNK
+        and geometry.m % lanes == 0
+        and w.strides[1] == 1
+        and all(s % lanes == 0 for s in steps)
+        and math.prod(w.dims[2:]) <= _MOST_TAPS
+    )
 
 
 def filter_setup(problem: Convolution, info: DeviceInfo) -> Setup | None:
@@ -226,9 +323,10 @@ def filter_setup(problem: Convolution, info: DeviceInfo) -> Setup | None:
     moved = x.spec.nbytes + dy.spec.nbytes
     size = problem.dtype.itemsize
     product = Product(geometry.m, columns, geometry.k, geometry.groups, size, moved, 12, True, _unit(info))
+    product = replace(product, stores=product.unit is MMA and type(problem) is ConvolutionBackwardFilter)
     choice = best_choice(product, info)
     return (
         None
         if choice is None
-        else Setup(problem, geometry, (x, dy), choice, 0, False, xf32=info.arch.startswith("gfx942"))
+        else Setup(problem, geometry, (x, dy), choice, 0, packs_filter=False, xf32=info.arch.startswith("gfx942"))
     )

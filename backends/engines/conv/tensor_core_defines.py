@@ -93,9 +93,16 @@ def product_defines(setup: Setup, packs: bool) -> Defines:
         "ROWS": f"{geometry.n}u",
         "COLS": geometry.m,
         "FILTER_PITCH": setup.filter_pitch,
+        "FILTER_TAP": setup.filter_tap,
         **({"FUSED_PACK": 1, "PIECE_COUNTERS": PIECE_COUNTERS, **filter_tile(setup)[0]} if packs else {}),
     }
     image = setup.images[0]
+    if not setup.packs_filter and setup.problem.dtype is DataType.FLOAT:
+        defines["ROUND_FILTER"] = 1
+    if setup.choice.taps_inner:
+        defines["TAPS_INNER"] = 1
+    if setup.across:
+        defines["FILTER_ACROSS"] = 1
     if image.planes:
         defines["PLANES"] = 1
         defines["PLANE_RUN"] = min(pixel_lanes(image.spec), CHUNK // image.spec.dtype.itemsize)
@@ -162,7 +169,17 @@ def gradient_defines(setup: Setup) -> Defines:
         **({"ROUND_IMAGE": 1} if _rounds(x) else {}),
         **({"ROUND_DY": 1} if _rounds(dy) else {}),
         **({"COPY_CACHED": 1} if reuses(setup) else {}),
+        **({} if choice.has_parts else {"STORE_FILTER": 1, **_channel_vectors(setup)}),
     }
+
+
+def _channel_vectors(setup: Setup) -> Defines:
+    """Say how many channels conv/mma_filter_store.h stores at once: neighbours, at aligned places."""
+    spec = setup.problem.filter
+    for lanes in (8, 4, 2) if spec.dtype.itemsize == 2 else (4, 2):
+        if strides(spec)[1] == 1 and spec.dims[1] % lanes == 0 and _vector(spec, lanes):
+            return {"VW": lanes, "VECTOR_ALIGNED": 1}
+    return {}
 
 
 def reduce_defines(setup: Setup) -> Defines:

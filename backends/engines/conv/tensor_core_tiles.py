@@ -9,6 +9,9 @@ from ...base import LAUNCH_SECONDS, DeviceInfo
 from .matrix_units import MFMA, MMA, WMMA, Unit
 
 MOST_SPLITS = 256
+_FILL = 0.7  # of the stages: slices that pass before the first is multiplied
+_PARTS_COST = 4.9  # times a copy of their bytes
+_MOST_SINGLE = 1.1  # times as many slices may there be where each is of a single tap
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class Tile:
         Of the tensor cores' rate that it reaches when its inputs come in time.
     wave : int
         Work-items that multiply together.
+    wait : int
+        Clocks that a slice takes a work-group at least, however few others run beside it; 0 where nothing is known.
     """
 
     bm: int
@@ -39,6 +44,7 @@ class Tile:
     stages: int
     share: float
     wave: int = 32
+    wait: int = 0
 
     @property
     def items(self) -> int:
@@ -59,17 +65,20 @@ class Tile:
         return min(255, self.wm * self.wn // self.wave + 90)
 
 
-# Shares as measured on an H200.
+# Shares and waits of IMAGE_TILES are fitted on 700 timings of 17 layers with all tiles and several splits on an H100,
+# the others' shares as measured on an H200.
 IMAGE_TILES = (
-    Tile(128, 128, 64, 64, 64, 4, 0.7),
-    Tile(128, 128, 64, 32, 128, 3, 0.7),
-    Tile(256, 64, 64, 32, 64, 4, 0.58),
-    Tile(128, 64, 64, 32, 128, 3, 0.65),
-    Tile(128, 64, 64, 32, 64, 4, 0.6),
-    Tile(64, 128, 32, 64, 128, 3, 0.65),
-    Tile(64, 64, 32, 32, 128, 3, 0.58),
-    Tile(64, 64, 32, 32, 64, 4, 0.5),
-    Tile(128, 32, 32, 32, 64, 4, 0.5),
+    Tile(128, 128, 64, 64, 64, 4, 0.54, wait=1060),
+    Tile(128, 128, 64, 32, 128, 3, 0.56, wait=1500),
+    Tile(128, 128, 32, 64, 128, 2, 0.54, wait=1540),
+    Tile(128, 96, 64, 32, 64, 4, 0.49, wait=1000),
+    Tile(256, 64, 64, 32, 64, 4, 0.46, wait=1070),
+    Tile(128, 64, 64, 32, 128, 3, 0.5, wait=1280),
+    Tile(128, 64, 64, 32, 64, 4, 0.45, wait=670),
+    Tile(64, 128, 32, 64, 128, 3, 0.49, wait=1250),
+    Tile(64, 64, 32, 32, 128, 3, 0.41, wait=840),
+    Tile(64, 64, 32, 32, 64, 4, 0.35, wait=550),
+    Tile(128, 32, 32, 32, 64, 4, 0.27, wait=620),
 )
 FILTER_TILES = (
     Tile(128, 128, 64, 64, 128, 3, 0.49),
@@ -112,8 +121,10 @@ class Product:
     """A matrix product: `batches` times rows x columns, summed over `depth` elements of `item_size` bytes.
 
     `gap`: columns that lie unused in local memory where K runs across its rows and elements have four bytes;
-    `across`: a filter gradient, whose parts are always added by a launch of its own; `unit`: what multiplies;
-    `copies`: slices are copied to local memory while others are multiplied.
+    `across`: a filter gradient, whose parts are added by a launch of its own, single ones as well unless `stores`;
+    `unit`: what multiplies;
+    `copies`: slices are copied to local memory while others are multiplied; `taps`: of which K consists, with `run`
+    elements each, where the kernel can take slices of single taps, and has to if `single`.
     """
 
     rows: int
@@ -126,6 +137,10 @@ class Product:
     across: bool = False
     unit: Unit = MMA
     copies: bool = False
+    taps: int = 1
+    run: int = 0
+    single: bool = False
+    stores: bool = False
 
     @property
     def tiles(self) -> tuple[Tile, ...]:
@@ -162,9 +177,23 @@ class Choice:
         return self.tiles[0] * self.tiles[1] * self.product.batches * self.splits
 
     @property
+    def taps_inner(self) -> bool:
+        """Whether slices are of single taps, and all taps of some channels come before the next channels."""
+        product, depth = self.product, self.tile.depth(self.product.item_size)
+        single = product.taps * -(-product.run // depth)
+        few = product.single or single <= _MOST_SINGLE * -(-product.depth // depth)
+        return product.taps > 1 and product.run > 0 and few
+
+    @property
+    def slices(self) -> int:
+        """Slices of K."""
+        product, depth = self.product, self.tile.depth(self.product.item_size)
+        return product.taps * -(-product.run // depth) if self.taps_inner else -(-product.depth // depth)
+
+    @property
     def has_parts(self) -> bool:
         """Whether sums go through the workspace."""
-        return self.product.across or self.splits > 1
+        return self.splits > 1 or (self.product.across and not self.product.stores)
 
     @property
     def parts_size(self) -> int:
@@ -182,9 +211,10 @@ class Choice:
         Multiprocessors work through their share of tiles, several at a time as memory and registers allow; a rest takes
         longer than its share, because fewer tiles hide less latency. Each tile has a fixed cost of a few slices.
         """
+        if self.tile.wait:
+            return self._fitted(info)
         product, tile, units, unit = self.product, self.tile, max(info.compute_units, 1), self.product.unit
-        slices = -(-product.depth // tile.depth(product.item_size))
-        slices = -(-slices // self.splits) + 2 * tile.stages
+        slices = -(-self.slices // self.splits) + 2 * tile.stages
         limits = (dynamic_memory(info) // (self.local_bytes + 1024), unit.registers // (tile.items * tile.registers))
         resident = max(1, min(*limits, unit.items // tile.items))
         full, rest = divmod(-(-self.work_groups // units), resident)
@@ -193,6 +223,35 @@ class Choice:
         rate = unit.operations(info, product.item_size)
         traffic = (product.bytes + 2 * self.parts_size) / (0.8 * info.bandwidth)
         return max(operations / (rate * tile.share), traffic) + (LAUNCH_SECONDS if self.has_parts else 0)
+
+    def _fitted(self, info: DeviceInfo) -> float:
+        """Estimate by what was fitted: work-groups side by side hide each other's waits, until they are busy.
+
+        Parts cost several times their bytes: each is written in pieces, and read again by a launch.
+        """
+        product, tile, units, unit = self.product, self.tile, max(info.compute_units, 1), self.product.unit
+        operations = 2 * tile.bm * tile.bn * tile.depth(product.item_size)
+        busy = operations / (unit.operations(info, product.item_size) * tile.share)
+        wait = tile.wait * unit.rates.get(info.arch.partition(":")[0], unit.rate) / unit.operations(info, 2)
+        registers = up(round(1.45 * tile.wm * tile.wn / tile.wave) + 34, 8)
+        limits = (dynamic_memory(info) // (self.local_bytes + 1024), unit.registers // (tile.items * registers))
+        resident = max(1, min(*limits, unit.items // tile.items))
+        full, rest = divmod(self.work_groups, units * resident)
+        slices = -(-self.slices // self.splits) + _FILL * tile.stages
+
+        def wave(groups: int) -> float:
+            return float((wait**4 + (groups * busy) ** 4) ** 0.25) * slices
+
+        seconds = full * wave(resident) + (wave(-(-rest // units)) if rest else 0)
+        seconds = max(seconds, product.bytes / (0.8 * info.bandwidth))
+        if self.has_parts:
+            seconds += _PARTS_COST * self.parts_size / info.bandwidth + LAUNCH_SECONDS
+        return seconds
+
+
+def up(a: int, b: int) -> int:
+    """Return `a` rounded up to a multiple of `b`."""
+    return -(-a // b) * b
 
 
 def dynamic_memory(info: DeviceInfo) -> int:
