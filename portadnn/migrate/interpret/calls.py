@@ -56,6 +56,7 @@ class Calls(Objects):
         self.versions: list[str] = []
         self.reached: set[tuple[str, str, int, int]] = set()
         self.reached_functions: set[int] = set()
+        self.cut: set[int] = set()  # functions of which something was too deep to follow
         self.shared: dict[str, str] = {}  # of a group's classes: the object that all its functions get
         self.preferred: frozenset[str] = frozenset()  # files whose definitions count where several have one
         self.of_graphs = GraphCalls(self, [] if graphs is None else graphs)
@@ -429,6 +430,8 @@ class Calls(Objects):
         """Follow a function of the program with some arguments."""
         bound = [self._bound(reference, argument) for reference, argument in _paired(called.function, arguments)]
         if not self._worth_following(called):
+            if called.leads and called not in self.stack and len(self.stack) >= DEEPEST_CALL:
+                self.cut.add(id(self.stack[-1]))
             for _, value in bound:
                 self._may_change(value, leads=called.leads)
             key = symbols.combine(called.label, [value for _, value in bound])
@@ -528,6 +531,10 @@ class Calls(Objects):
             self.stack.pop()
             if where is not None:
                 self.through.pop()
+        if id(called) in self.cut:  # what it calls was too deep: it is followed by itself
+            self.cut.discard(id(called))
+            if self.stack:
+                self.reached_functions.discard(id(called))
         ends = [state for state, _ in frame.returned]
         values = [value for _, value in frame.returned]
         if ends:

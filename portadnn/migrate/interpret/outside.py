@@ -39,7 +39,7 @@ _SAME_VALUE = frozenset(
     {"move", "forward", "ref", "cref", "as_const", "raw_pointer_cast", "device_pointer_cast", "addressof"}
 )
 _TYPE = re.compile(
-    r"^(?:T|[A-Z][A-Za-z]*Type|[DS][Tt]ype|\w+_t|[Rr]eal|scalar)$"
+    r"^(?:T|[A-Z][A-Za-z]*Type|[DS][Tt]ype|\w+_t(?:ype)?|[Rr]eal|[Ss]calar)$"
 )  # that a template stands for: Dtype(0)
 _LOADS = re.compile(r"sym|proc|load|resolve|import|lookup", re.IGNORECASE)  # dlsym, GetProcAddress
 _THREADS = frozenset({"thread", "jthread", "async", "pthread_create"})

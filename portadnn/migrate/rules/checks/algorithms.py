@@ -42,6 +42,13 @@ def _length(situation: Situation, path: str) -> int | None:
     return None
 
 
+_DIRECTIONS = {  # a template's constant may be that of another specialization
+    "forward": re.compile("FWD|Fwd"),
+    "backward data": re.compile("BWD_DATA|BwdData"),
+    "backward filter": re.compile("BWD_FILTER|BwdWeights"),
+}
+
+
 @check("algorithm", "why", "find", "run")
 def algorithm_is_fixed(situation: Situation) -> Iterator[Hit]:
     """Yield where an algorithm of the program's own choice is asked for, and MIOpen has one like it."""
@@ -58,13 +65,14 @@ def _fixed(situation: Situation, *, exists: bool) -> Iterator[Hit]:
     direction, algorithm = direction_of(situation.event.function), situation.argument("algo")
     if direction is None or algorithm is None:
         return
-    if not all(is_choice(situation, option) for option in algorithm.value.options):
+    others = [option for option in algorithm.value.options if not is_choice(situation, option)]
+    if len(others) == len(algorithm.value.options) or any(o.kind != "unknown" or o.origins for o in others):
         return  # a first value, which Find or a heuristic replaces
-    names = [str(one) for one in constants(algorithm.value)]
+    names = [str(one) for one in constants(algorithm.value) if _DIRECTIONS[direction.name].search(str(one))]
     counted = [name for name in names if (_in_miopen(name) is not None) == exists]
     if not counted:
         return
-    sure = len(counted) == len(names)
+    sure = len(counted) == len(names) and not others
     why = f"{_in_miopen(counted[0])} need not exist for this problem" if exists else "MIOpen has none like it"
     words = {
         "algorithm": counted[0],
