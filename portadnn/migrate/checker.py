@@ -16,7 +16,7 @@ from .collect import Collector
 from .config import Config
 from .copies import below, of_another_project
 from .discover import Discovered, Found
-from .file_kinds import HEAD, kind_of
+from .file_kinds import HEAD, kind_of, names_a_library
 from .findings import Finding
 from .frontend.found import FoundGraph
 from .frontend.judge import judged
@@ -29,6 +29,8 @@ from .rules.judge_sources import judge_sources
 from .rules.table import rules
 from .selection import Comments, chosen
 from .streams import Judged, Progress
+
+_MOST_OF_OTHERS = 1 << 20  # bytes of a source in a language that is not read
 
 
 def silent(stage: str, done: int, total: int) -> None:
@@ -168,6 +170,8 @@ class _Run:
         looks = self.piped(files)
         looks += read_all([one for one in files if one.stream is None], self.version_read, jobs, done)
         self.program(looks, whole=whole)
+        if not (self.report.calls or self.report.ported):
+            self.report.others = sum(map(_names_a_library, found.others))
 
     def piped(self, files: Sequence[Found]) -> list[Look]:
         """Read the sources that come through pipes, of which excerpts need the text."""
@@ -266,3 +270,11 @@ def own_names(units: Sequence[Unit]) -> frozenset[str]:
         )
         for name in names
     )
+
+
+def _names_a_library(path: Path) -> bool:
+    try:
+        with path.open("rb") as stream:
+            return names_a_library(stream.read(_MOST_OF_OTHERS))
+    except OSError:
+        return False

@@ -18,7 +18,7 @@ from pathspec import GitIgnoreSpec
 from .._io.outside import is_open_pipe, kind_of
 from ..errors import BadParam, shown
 from . import compilation
-from .file_kinds import HEAD, Kind, may_be_read
+from .file_kinds import HEAD, Kind, is_other, may_be_read
 from .file_kinds import kind_of as kind_of_source
 from .gitignore import Ignored
 from .program import Skipped
@@ -79,11 +79,15 @@ class Found:
 
 @dataclass
 class Discovered:
-    """What was found, in a stable order; what could not be read, and what was left out as not the project's own."""
+    """What was found, in a stable order; what could not be read, and what was left out as not the project's own.
+
+    `others` are sources in languages that are not read.
+    """
 
     found: list[Found] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     ignored: list[Skipped] = field(default_factory=list)
+    others: list[Path] = field(default_factory=list)
 
 
 def sources(
@@ -299,10 +303,13 @@ class _Search:
             except OSError as error:  # a loop of symbolic links
                 self.result.skipped.append(Skipped(entry.path, _why(error)))
                 continue
-            if not is_folder and not may_be_read(entry.name):
+            other = not is_folder and is_other(entry.name)
+            if not is_folder and not other and not may_be_read(entry.name):
                 continue
             reason = self._left_out(path, root, is_folder, rules)
-            if reason:
+            if other:
+                self.result.others += [] if reason else [path]
+            elif reason:
                 self.result.ignored.append(Skipped(entry.path, reason))
             elif not is_folder:
                 self.file(path, given=False)

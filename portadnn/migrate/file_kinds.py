@@ -39,6 +39,11 @@ CPP = frozenset(
     ]
 )
 PYTHON = frozenset((".py", ".pyi", ".pyw"))
+# Languages that call C libraries, and that are not read.
+OTHERS = frozenset(
+    (".lua", ".go", ".rs", ".java", ".scala", ".kt", ".cs", ".fs", ".vb", ".jl", ".pyx", ".pxd", ".pxi", ".swift",
+     ".nim", ".zig", ".d", ".di", ".f90", ".f03", ".f08", ".f", ".pas", ".hs", ".ml", ".mli", ".rb", ".cr", ".v", ".m")
+)  # fmt: skip
 MAYBE = frozenset(("", ".log", ".txt", ".out", ".err", ".jsonl", ".json", ".rec", ".recording", ".trace", ".dbg"))
 HEAD = 1 << 16  # bytes that are looked at
 
@@ -88,3 +93,16 @@ def may_be_read(path: str) -> bool:
     """Tell whether a file of a folder is worth opening, by its name."""
     suffix = PurePath(path).suffix.lower()
     return suffix in CPP or suffix in PYTHON or suffix in MAYBE
+
+
+def is_other(path: str) -> bool:
+    """Tell whether a file's name says that it is a source in a language that is not read."""
+    return PurePath(path).suffix.lower() in OTHERS
+
+
+def names_a_library(text: bytes) -> bool:
+    """Tell whether a source in some other language names a function of cuDNN or MIOpen."""
+    return _FUNCTION.search(text) is not None
+
+
+_FUNCTION = re.compile(rb"\b(?:cudnn|miopen)[A-Z]\w{4}")

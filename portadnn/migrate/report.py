@@ -154,6 +154,8 @@ class Report:
         What was not read, and why.
     ignored : list of Skipped
         What was left out as not the program's own, or as asked.
+    others : int
+        Sources in languages that are not read that name the libraries; looked for where no call was found.
     unused : list of (str, int, tuple of str)
         Comments that silence nothing: file, line, rules.
     outdated : int
@@ -181,6 +183,7 @@ class Report:
     lines: int = 0
     skipped: list[Skipped] = field(default_factory=list)
     ignored: list[Skipped] = field(default_factory=list)
+    others: int = 0
     unused: list[tuple[str, int, tuple[str, ...]]] = field(default_factory=list)
     outdated: int = 0
     repeats: dict[tuple[str, str, int, int, str], int] = field(default_factory=dict)
@@ -273,6 +276,9 @@ class Report:
         named = sum(bool(file.touched) for file in self.checked)
         if named and not (self.calls or self.judged):
             return f"{count(named, 'file')} name cuDNN or MIOpen, and no call in them was understood"
+        if self.others and not (self.calls or self.judged):
+            files = f"{count(self.others, 'file')} in languages that are not read"
+            return f"{files} {'names' if self.others == 1 else 'name'} functions of cuDNN or MIOpen"
         if self.coverage and not (self.coverage.fully or self.coverage.partly):
             return f"{count(self.coverage.by_name, 'call')} known by name only, and none was followed"
         if self.skipped:

@@ -274,3 +274,12 @@ def test_more_processes_find_the_same(project):
     one, two = (as_json("src", "--jobs", jobs) for jobs in (1, 2))
     assert one["findings"] == two["findings"] and one["calls"] == two["calls"]
     assert len({finding["place"]["file"] for finding in one["findings"]}) == 21
+
+
+def test_other_languages_that_name_a_library_do_not_end_in_green(tmp_path):
+    (tmp_path / "conv.lua").write_text("errcheck('cudnnConvolutionForward', handle)\n")
+    (tmp_path / "other.go").write_text("package other // uses cudnn\n")
+    assert "1 file in languages that are not read names functions of cuDNN or MIOpen" in check(tmp_path, code=2)
+    check(tmp_path, "--incomplete", "pass")
+    (tmp_path / "clean.cu").write_text(CLEAN)
+    check(tmp_path)
