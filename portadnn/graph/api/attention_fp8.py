@@ -64,7 +64,8 @@ def sdpa_fp8(
 ) -> list[Maybe]:
     """Return O, the statistics or None, and the largest probability and output; see :meth:`sdpa`.
 
-    The probabilities are stored in the type of q, times `scale_s`, before they meet the values.
+    What the values are multiplied by, exp(score - the row's largest), is stored in the type of q, times `scale_s`; the
+    row's sum divides the products.
     """
     refuse_functions(score_mod=score_mod, fn=fn)
     attention_implementation.parse(implementation, "implementation")

@@ -1,6 +1,6 @@
 """Attention of FP8 tensors: what is stored is the true number times a scale, and multiplied by a descale when read.
 
-What lies between the two products is stored so too, in the type of Q: the probabilities with ``scale_s``, the scores'
+What lies between the two products is stored so too, in the type of Q: exponentials with ``scale_s``, the scores'
 gradient with ``scale_dP``. Each amax is the largest magnitude of true numbers.
 """
 
