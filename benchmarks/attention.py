@@ -3,7 +3,7 @@
 Each shape is timed forward and backward, in turn with
 
 - torch: ``scaled_dot_product_attention`` on the same kind of device (its own choice of kernel);
-- cudnn: the same graph by cudnn-frontend, where its module and a GPU are;
+- cudnn: the same graph by cudnn-frontend, where a GPU is; without its module torch's call on cuDNN's kernel;
 - unfused: the same by separate nodes on portadnn's kernels: a product, the scale, softmax, another product.
 
 Rates count four operations for each score and number of a head forward, ten backward; half of them in a triangle.
@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,13 @@ ON_GPUS = (
     "32x32x8x1x8192x128",
     "1x32x8x1x32768x128",
     "8x64x8x4x8192x64",
+)
+# heads of 64 and 128, 2k to 16k rows, causal and not, 16k rows by 2048 numbers in all
+SWEEP = tuple(
+    f"{16384 // rows}x{2048 // d}x{2048 // d}x{rows}x{rows}x{d}{end}"
+    for d in (64, 128)
+    for rows in (2048, 4096, 8192, 16384)
+    for end in ("", " causal")
 )
 TYPES = ("FLOAT", "HALF", "BFLOAT16")
 TYPES_ON_GPUS = ("HALF", "BFLOAT16")  # what cuDNN takes
@@ -155,8 +164,14 @@ def torch_timer(cuda: bool) -> Timer:
     return timed if cuda else wall
 
 
-def torch_side(shape: Shape, backward: bool, cuda: bool) -> Side | None:
-    """Return torch's call on the same kind of device, if there is one."""
+def _on_cudnn() -> Any:
+    """Return the context in which torch takes cuDNN's attention."""
+    attention = importlib.import_module("torch.nn.attention")
+    return attention.sdpa_kernel(attention.SDPBackend.CUDNN_ATTENTION)
+
+
+def torch_side(shape: Shape, backward: bool, cuda: bool, by_cudnn: bool = False) -> Side | None:
+    """Return torch's call on the same kind of device, if there is one; on cuDNN's kernel or that of its own choice."""
     torch = torch_module()
     if torch is None:
         return None
@@ -166,7 +181,8 @@ def torch_side(shape: Shape, backward: bool, cuda: bool) -> Side | None:
     attend, shares = torch.nn.functional.scaled_dot_product_attention, shape.heads != shape.key_heads
 
     def forward() -> Any:
-        return attend(made["q"], made["k"], made["v"], is_causal=shape.causal, enable_gqa=shares)
+        with _on_cudnn() if by_cudnn else nullcontext():
+            return attend(made["q"], made["k"], made["v"], is_causal=shape.causal, enable_gqa=shares)
 
     def infer() -> None:
         with torch.no_grad():
@@ -178,7 +194,7 @@ def torch_side(shape: Shape, backward: bool, cuda: bool) -> Side | None:
     def differentiate() -> None:
         torch.autograd.grad(kept, inputs, gradient, retain_graph=True)
 
-    return Side("torch", differentiate if backward else infer, torch_timer(cuda))
+    return Side("cudnn" if by_cudnn else "torch", differentiate if backward else infer, torch_timer(cuda))
 
 
 @functools.cache
@@ -188,7 +204,7 @@ def _frontend_handle(frontend: Any) -> Any:
 
 
 def cudnn_side(shape: Shape, backward: bool) -> Side | None:
-    """Return cudnn-frontend's call, if its module and a GPU are there.
+    """Return cudnn-frontend's call, or torch's on cuDNN's kernel without that module, if a GPU is there.
 
     Raises
     ------
@@ -200,7 +216,7 @@ def cudnn_side(shape: Shape, backward: bool) -> Side | None:
 
         import cudnn as frontend  # isort: skip
     except ImportError:
-        return None
+        return None if shape.kind is data_type.FLOAT else torch_side(shape, backward, True, by_cudnn=True)
     if not torch.cuda.is_available() or shape.kind is data_type.FLOAT:
         return None
     graph, made, outs = fused(frontend, _frontend_handle(frontend), shape, backward)
@@ -303,6 +319,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m portadnn.benchmarks.attention", description=__doc__)
     parser.add_argument("--backend", default="auto")
     parser.add_argument("--shapes", nargs="*", help="BxHxHKVxSQxSKVxD, with ' causal' for a triangle")
+    parser.add_argument("--sweep", action="store_true", help="heads of 64 and 128, 2k to 16k rows, causal and not")
     parser.add_argument("--types", nargs="*", choices=TYPES, help="default: all, on GPUs HALF and BFLOAT16")
     parser.add_argument("--peers", nargs="*", default=("torch", "cudnn", "unfused"))
     parser.add_argument("--rounds", type=int, default=7)
@@ -312,7 +329,8 @@ def main(words: Sequence[str] | None = None) -> None:
     handle = dnn.Handle(asked.backend)
     gpu = handle.info.kind == "gpu"
     kinds = [data_type[kind] for kind in asked.types or (TYPES_ON_GPUS if gpu else TYPES)]
-    shapes = [Shape.parse(text, kind) for kind in kinds for text in asked.shapes or (ON_GPUS if gpu else SHAPES)]
+    texts = asked.shapes or (SWEEP if asked.sweep else ON_GPUS if gpu else SHAPES)
+    shapes = [Shape.parse(text, kind) for kind in kinds for text in texts]
     print(f"{handle.backend}: {handle.info.name}; in brackets how many times as fast portadnn is")
     rows: list[dict[str, Any]] = []
     facts = {**record.environment(), "device": record.device(handle), "peers": versions() if gpu else None}

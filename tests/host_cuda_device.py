@@ -52,9 +52,9 @@ def text_of(file, written=""):
 
 
 class HostCuda(Device):
-    """Memory is NumPy's; `folder` receives what is compiled."""
+    """Memory is NumPy's; `folder` receives what is compiled, `more` are features beside those of sm_80."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, more=()):
         self.info = DeviceInfo(
             backend="cuda",
             name="host",
@@ -67,8 +67,8 @@ class HostCuda(Device):
             simd_width=32,
             max_work_group=1024,
             local_memory=48 << 10,
-            dynamic_memory=160 << 10,
-            features=frozenset({"mma", "inline_ptx", "shuffle"}),
+            dynamic_memory=227 << 10 if more else 160 << 10,
+            features=frozenset({"mma", "inline_ptx", "shuffle", *more}),
         )
         self.folder = folder
         self.counters = np.zeros(1 << 10, np.int32)
@@ -78,9 +78,9 @@ class HostCuda(Device):
         written = str(given.pop("GENERATED", ""))
         lines = [f"#define {key} {value}" for key, value in sorted(given.items())]
         text = "\n".join([*lines, (FOLDER / "dialect.h").read_text(encoding="utf-8"), text_of(file, written)])
-        text = re.sub(r"extern\s+__shared__ __align__\(128\) unsigned char tiles\[\];", "", text)
-        text += '\nextern "C" void launch(void **args, int groups, int items) { '
-        text += f"launch_kernel({name}, args, groups, items); }}\n"
+        text = re.sub(r"extern\s+__shared__ __align__\(\d+\) unsigned char tiles\[\];", "", text)
+        text += '\nextern "C" void launch(void **args, int groups, int items, int local_bytes) { '
+        text += f"launch_kernel({name}, args, groups, items, local_bytes); }}\n"
         if text not in LIBRARIES:
             source = self.folder / f"{len(LIBRARIES)}.cpp"
             source.write_text(text, encoding="utf-8")
@@ -106,7 +106,7 @@ class HostCuda(Device):
             for launch in launches:
                 values = [np.array([value_of(arg, arrays, scalars, workspace)]) for arg in launch.args]
                 pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
-                launch.kernel.native.launch(pointers, launch.grid[0], launch.block[0])
+                launch.kernel.native.launch(pointers, launch.grid[0], launch.block[0], launch.local_bytes)
                 assert not self.counters.any()
 
         return run, None

@@ -9,11 +9,12 @@ from portadnn.graph.knobs import Knobs, knob
 
 from ..base import Arg, Device, DeviceInfo, WorkspaceArg
 from ..engines.conv.cpu_common import ceil_div
-from . import gpu_few, gpu_matrix, gpu_mma
+from . import gpu_few, gpu_matrix, gpu_mma, gpu_wgmma
 from .building import Building
 from .gpu_few import FewForward, FewTile
 from .gpu_matrix import MatrixBackward, MatrixForward, MatrixTile
 from .gpu_mma import MmaBackward, MmaForward, MmaTile
+from .gpu_wgmma import WgmmaBackward, WgmmaForward, WgmmaTile
 from .operands import Defines, Operands, int32
 
 _FORWARD_FILE = "shared/attention/forward.cl"
@@ -67,7 +68,7 @@ TILES = (
     Tile(8, 8, 1, 1),
 )
 
-AnyTile = Tile | MmaTile | FewTile | MatrixTile
+AnyTile = Tile | MmaTile | WgmmaTile | FewTile | MatrixTile
 
 
 def tiles(operands: Operands, info: DeviceInfo) -> list[AnyTile]:
@@ -78,8 +79,8 @@ def tiles(operands: Operands, info: DeviceInfo) -> list[AnyTile]:
         for tile in TILES[1 if operands.backward else 0 :]  # two tiles of scores take as many registers as a larger one
         if tile.items <= info.max_work_group and tile.numbers(operands) * size <= info.local_memory
     ]
-    on_nvidia: list[AnyTile] = [*gpu_few.tiles(operands, info), *gpu_mma.tiles(operands, info)]
-    return [*on_nvidia, *gpu_matrix.tiles(operands, info), *fitting]
+    on_nvidia: list[AnyTile] = [*gpu_few.tiles(operands, info), *gpu_wgmma.tiles(operands, info)]
+    return [*on_nvidia, *gpu_mma.tiles(operands, info), *gpu_matrix.tiles(operands, info), *fitting]
 
 
 def chosen(operands: Operands, info: DeviceInfo, knobs: Knobs) -> AnyTile:
@@ -103,6 +104,8 @@ def built(operands: Operands, device: Device, knobs: Knobs) -> Building:
     tile = chosen(operands, device.info, knobs)
     if isinstance(tile, FewTile):
         return FewForward(operands, device, tile)
+    if isinstance(tile, WgmmaTile):
+        return (WgmmaBackward if operands.backward else WgmmaForward)(operands, device, tile)
     if isinstance(tile, MatrixTile):
         return (MatrixBackward if operands.backward else MatrixForward)(operands, device, tile)
     if isinstance(tile, MmaTile):

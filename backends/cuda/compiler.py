@@ -8,8 +8,8 @@ from ..cupy_devices.compiler import compiled
 
 
 def nvrtc_options(arch: str) -> tuple[str, ...]:
-    """Return the compiler options for a target such as ``"sm_90"``."""
-    return (f"-arch={arch}", "--std=c++17", "-default-device")
+    """Return the compiler options for a target such as ``"sm_90"``; code for Hopper has what only that has (sm_90a)."""
+    return (f"-arch={arch}{'a' * arch.endswith('_90')}", "--std=c++17", "-default-device")
 
 
 def compile_cubin(source: str, arch: str) -> bytes:

@@ -27,7 +27,8 @@ def features(major: int) -> frozenset[str]:
         "peer_memory": 7,  # acquire and release among devices (PTX's scope .sys)
     }
     newer = {name for name, generation in least.items() if major >= generation}
-    return frozenset({"shuffle", "inline_ptx"} | newer)
+    own = {"wgmma"} if major == 9 else set()  # sm_90a: kernels_cuda/common/wgmma.h
+    return frozenset({"shuffle", "inline_ptx"} | newer | own)
 
 
 def _describe(index: int) -> DeviceInfo:

@@ -47,12 +47,10 @@ DEVICE void start_rows(float (*top)[2], float (*sum)[2]) {
     }
 }
 
-// Scores become powers of two relative to their row's largest so far, to which sums and output are scaled down where it changed.
-// kept(m, half, n, e) is what a weight is multiplied by after it has been summed.
-template <int COLUMNS, int TILES, class Kept>
-DEVICE void take_weights(float (*s)[COLUMNS / 8][4], float (*top)[2], float (*sum)[2], float (*out)[TILES][4], const float unit,
-                         Kept kept) {
-    float factor[STEPS][2], most_of[STEPS][2];
+// A row's largest score so far becomes its top: factor is what its sum and output are scaled down by, from what scores are
+// relative to. Tells whether a top of this lane changed.
+template <int COLUMNS>
+DEVICE bool raise_tops(const float (*s)[COLUMNS / 8][4], float (*top)[2], float (*factor)[2], float (*from)[2], const float unit) {
     bool changes = false;
     UNROLL for (int m = 0; m < STEPS; ++m) {
         UNROLL for (int half = 0; half < 2; ++half) {
@@ -62,29 +60,31 @@ DEVICE void take_weights(float (*s)[COLUMNS / 8][4], float (*top)[2], float (*su
                 higher = fmaxf(higher, fmaxf(s[m][n][2 * half], s[m][n][2 * half + 1]));
             }
             higher = across_four_most(higher);
-            const float from = higher == -INFINITY_OF(float) ? 0.0f : higher * unit;
-            factor[m][half] = power_of_two(top[m][half] * unit - from);
+            from[m][half] = higher == -INFINITY_OF(float) ? 0.0f : higher * unit;
+            factor[m][half] = power_of_two(top[m][half] * unit - from[m][half]);
             changes |= higher != top[m][half];
             top[m][half] = higher;
-            most_of[m][half] = from;
         }
     }
-    if (any_lane(changes)) {
-        UNROLL for (int m = 0; m < STEPS; ++m) {
-            UNROLL for (int half = 0; half < 2; ++half) {
-                sum[m][half] *= factor[m][half];
-                UNROLL for (int n = 0; n < TILES; ++n) {
-                    out[m][n][2 * half] *= factor[m][half];
-                    out[m][n][2 * half + 1] *= factor[m][half];
-                }
-            }
+    return changes;
+}
+
+template <int TILES> DEVICE void scale_rows(float (*out)[TILES][4], const float (*factor)[2]) {
+    UNROLL for (int m = 0; m < STEPS; ++m) {
+        UNROLL for (int n = 0; n < TILES; ++n) {
+            UNROLL for (int e = 0; e < 4; ++e) out[m][n][e] *= factor[m][e / 2];
         }
     }
+}
+
+// Scores become powers of two, which join the sums. kept(m, half, n, e) is what a weight is multiplied by after it has been summed.
+template <int COLUMNS, class Kept>
+DEVICE void weigh(float (*s)[COLUMNS / 8][4], float (*sum)[2], const float (*from)[2], const float unit, Kept kept) {
     UNROLL for (int m = 0; m < STEPS; ++m) {
         UNROLL for (int half = 0; half < 2; ++half) {
             UNROLL for (int n = 0; n < COLUMNS / 8; ++n) {
                 UNROLL for (int e = 2 * half; e < 2 * half + 2; ++e) {
-                    float p = power_of_two(s[m][n][e] * unit - most_of[m][half]);
+                    float p = power_of_two(s[m][n][e] * unit - from[m][half]);
                     sum[m][half] += p;
 #ifdef DROPS
                     if (p != 0) p *= kept(m, half, n, e);
@@ -94,6 +94,20 @@ DEVICE void take_weights(float (*s)[COLUMNS / 8][4], float (*top)[2], float (*su
             }
         }
     }
+}
+
+// Scores become weights relative to their row's largest so far, to which sums and output are scaled down where it changed
+template <int COLUMNS, int TILES, class Kept>
+DEVICE void take_weights(float (*s)[COLUMNS / 8][4], float (*top)[2], float (*sum)[2], float (*out)[TILES][4], const float unit,
+                         Kept kept) {
+    float factor[STEPS][2], from[STEPS][2];
+    if (any_lane(raise_tops<COLUMNS>(s, top, factor, from, unit))) {
+        UNROLL for (int m = 0; m < STEPS; ++m) {
+            UNROLL for (int half = 0; half < 2; ++half) sum[m][half] *= factor[m][half];
+        }
+        scale_rows<TILES>(out, factor);
+    }
+    weigh<COLUMNS>(s, sum, from, unit, kept);
 }
 
 #ifdef SINK_T

@@ -214,6 +214,7 @@ STEPS = "kernels of several operations or steps in a text: to be split"
 MOST_CONDITIONALS = 6  # of a text; docs/kernels.md has what stands in their place
 EXCEPTIONS = {  # texts with more, how many, and why
     "cuda/attention/backward_mma.cu": (14, ATTENTION),
+    "cuda/attention/backward_wgmma.cu": (12, ATTENTION),
     "cuda/attention/few_mma.cu": (8, ATTENTION),
     "cuda/conv/mma.cu": (24, FUSED),
     "opencl/attention/backward_cpu.cl": (11, ATTENTION),

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -39,12 +40,15 @@ static void give_way() {
 // Of all work-items, or of the 32 of a sub-group
 struct Meeting {
     int arrived = 0, round = 0;
-    void wait(int count) {
-        const int mine = round;
+    void arrive(int count) {
         if (++arrived == count) {
             arrived = 0;
             ++round;
         }
+    }
+    void wait(int count) {
+        const int mine = round;
+        arrive(count);
         while (round == mine) give_way();
     }
 };
@@ -83,7 +87,7 @@ static void run_group(int items) {
 }
 
 template <class... A, size_t... I>
-static void launch_with(void (*kernel)(A...), void **args, std::index_sequence<I...>, int groups, int items) {
+static void launch_with(void (*kernel)(A...), void **args, std::index_sequence<I...>, int groups, int items, int local_bytes) {
     blockDim = {items, 1, 1};
     gridDim = {groups, 1, 1};
     body = [=] { kernel(*(std::remove_const_t<A> *)args[I]...); };
@@ -91,10 +95,13 @@ static void launch_with(void (*kernel)(A...), void **args, std::index_sequence<I
         blockIdx = {group, 0, 0};
         memset(tiles, 0x7f, sizeof tiles);
         run_group(items);
+        for (const unsigned char *past = tiles + local_bytes; past != std::end(tiles); ++past) {
+            if (*past != 0x7f) __builtin_trap();  // not the launch's local memory
+        }
     }
 }
-template <class... A> static void launch_kernel(void (*kernel)(A...), void **args, int groups, int items) {
-    launch_with(kernel, args, std::index_sequence_for<A...>(), groups, items);
+template <class... A> static void launch_kernel(void (*kernel)(A...), void **args, int groups, int items, int local_bytes) {
+    launch_with(kernel, args, std::index_sequence_for<A...>(), groups, items, local_bytes);
 }
 
 #define PD_CUDA 1
@@ -120,6 +127,7 @@ template <class... A> static void launch_kernel(void (*kernel)(A...), void **arg
 #define GLOBAL_BARRIER() __syncthreads()
 #define UNROLL
 #define GRID_WAIT()
+#define ATOMIC_TAKE(p, count) ((*(p) += (count)) - (count))
 #define TENSOR(type, name) type *name
 #define BIND(type, name)
 #define TENSOR_RESTRICT(type, name) type *name
