@@ -162,21 +162,31 @@ def binary(node: Node, operation: str, a: Array, b: Array, **factors: float) -> 
 _BINARY = {"Add": "ADD", "Mul": "MUL", "Sub": "ADD"}
 
 
+_EXACT = 2**53  # whole numbers up to here are float64's
+
+
+def _whole(node: Node, operation: str, a: Array, b: Array, **factors: float) -> Array:
+    """Return op(a, b) of whole numbers, computed in float64 where that is exact; results wrap around as ONNX's do."""
+    most = [max((abs(int(x.max())), abs(int(x.min()))) if x.size else (0,)) for x in (a, b)]
+    if max(most[0] * most[1] if operation == "MUL" else sum(most), *most) > _EXACT:
+        raise node.refuse(f"numbers of {a.dtype} beyond 2**53, which float64 does not hold")
+    found = binary(node, operation, a.astype(np.float64), b.astype(np.float64), **factors)
+    return found.astype(np.int64).astype(a.dtype)
+
+
 @onnx_operator("Add", "Sub", "Mul")
 def _arithmetic(node: Node, a: Array, b: Array) -> Array:
-    if a.dtype.kind != "f":
-        raise node.refuse(f"numbers of {a.dtype}")
-    return binary(node, _BINARY[node.op], a, b, **({"alpha2": -1.0} if node.op == "Sub" else {}))
+    call = binary if a.dtype.kind == "f" or a.dtype.name == "bfloat16" else _whole
+    return call(node, _BINARY[node.op], a, b, **({"alpha2": -1.0} if node.op == "Sub" else {}))
 
 
 @onnx_operator("Max", "Min", "Sum", "Mean")
 def _several(node: Node, *given: Array) -> Array:
-    if given[0].dtype.kind != "f" and given[0].dtype.itemsize > 2:
-        raise node.refuse(f"numbers of {given[0].dtype}")
+    call = _whole if given[0].dtype.kind in "iu" else binary
     operation = {"Max": "MAX", "Min": "MIN"}.get(node.op, "ADD")
     found = given[0]
     for other in given[1:]:
-        found = binary(node, operation, found, other)
+        found = call(node, operation, found, other)
     if node.op == "Mean":
         found = binary(node, "MUL", found, np.full((1,) * found.ndim, 1 / len(given), found.dtype))
     return found
@@ -203,7 +213,8 @@ _REDUCTIONS = {
 @onnx_operator(*_REDUCTIONS)
 def _reduce(node: Node, x: Array, axes: Array | None = None) -> Array:
     kind = x.dtype
-    if kind.kind not in "fui" or (kind.kind != "f" and kind.itemsize > 4):
+    operation = _REDUCTIONS[node.op]
+    if kind.kind not in "fui" + "b" * (operation in ("MAX", "MIN")) or (kind.kind != "f" and kind.itemsize > 4):
         raise node.refuse(f"numbers of {kind}")
     chosen = node.get("axes") if axes is None else axes.tolist()
     if not chosen and node.get("noop_with_empty_axes", 0):
@@ -213,11 +224,23 @@ def _reduce(node: Node, x: Array, axes: Array | None = None) -> Array:
     shape = kept if node.get("keepdims", 1) else tuple(s for axis, s in enumerate(x.shape) if axis not in reduced)
     front = (1,) * max(3 - x.ndim, 0)
     if not x.size:
-        raise node.refuse("a reduction of nothing")
+        return np.full(shape, _of_nothing(node, operation, kind), kind)
     out = node.handle.empty((*front, *kept), floats(x).dtype)
-    reduce = dnn.ReduceTensorDescriptor(dnn.ReduceTensorOp.parse(_REDUCTIONS[node.op], "op"), nan_propagation=KEEPS_NAN)
+    reduce = dnn.ReduceTensorDescriptor(dnn.ReduceTensorOp.parse(operation, "op"), nan_propagation=KEEPS_NAN)
     found = dnn.reduce_tensor(node.handle, reduce, node.put(floats(x).reshape(*front, *x.shape)), out)
     return node.take(found[0] if isinstance(found, tuple) else found).astype(kind).reshape(shape)
+
+
+def _of_nothing(node: Node, operation: str, kind: Any) -> Any:
+    """Return what a reduction begins with."""
+    if operation == "AVG":
+        raise node.refuse("a mean of nothing")
+    if operation not in ("MAX", "MIN"):
+        return 1 if operation == "MUL" else 0
+    if kind.kind == "f":
+        return -np.inf if operation == "MAX" else np.inf
+    lowest, highest = (False, True) if kind.kind == "b" else (np.iinfo(kind).min, np.iinfo(kind).max)
+    return lowest if operation == "MAX" else highest
 
 
 # products
@@ -271,17 +294,27 @@ def _identity(node: Node, x: Array) -> Array:
     return x
 
 
+def _within(place: Array, size: int, padding: str, corners: int) -> Array:
+    """Return where outside of an image is taken from, in pixels."""
+    if padding == "reflection":
+        first, span = (0.0, size - 1.0) if corners else (-0.5, float(size))
+        turned = np.mod(place - first, 2 * span)
+        place = np.where(turned > span, 2 * span - turned, turned) + first
+    return np.clip(place, 0, size - 1) if padding in ("border", "reflection") else place
+
+
 @onnx_operator("GridSample")
 def _grid_sample(node: Node, x: Array, grid: Array) -> Array:
-    mode = node.get("mode", "linear")
-    if mode not in ("linear", "bilinear") or node.get("padding_mode", "zeros") != "zeros" or x.ndim != 4:
-        raise node.refuse("another sampling than bilinear with zeros around images")
-    if not node.get("align_corners", 0):  # -1 and 1 are edges of pixels there, centres here
-        sizes = np.array(x.shape[:1:-1], np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            grid = (grid * (sizes / (sizes - 1))).astype(x.dtype)
-        if min(x.shape[2:]) < 2:
-            raise node.refuse("images of one pixel without align_corners")
-    return node.call(
-        dnn.spatial_tf_sampler_forward, x, grid, dnn.SpatialTransformerDescriptor((*x.shape[:2], *grid.shape[1:3]))
-    )
+    mode, padding, corners = node.get("mode", "linear"), node.get("padding_mode", "zeros"), node.get("align_corners", 0)
+    if mode not in ("linear", "bilinear", "nearest") or x.ndim != 4:
+        raise node.refuse("another sampling than bilinear or nearest of images")
+    if min(x.shape[2:]) < 2:
+        raise node.refuse("images of one pixel")
+    axes = []
+    for axis, size in enumerate(x.shape[:1:-1]):
+        place = grid[..., axis].astype(np.float64) + 1
+        place = place / 2 * (size - 1) if corners else (place * size - 1) / 2
+        place = _within(np.rint(place) if mode == "nearest" else place, size, padding, corners)
+        axes.append(place * 2 / (size - 1) - 1)  # cuDNN's -1 and 1 are the outermost pixels' centres
+    how = dnn.SpatialTransformerDescriptor((*x.shape[:2], *grid.shape[1:3]))
+    return node.call(dnn.spatial_tf_sampler_forward, x, np.stack(axes, -1).astype(x.dtype), how)

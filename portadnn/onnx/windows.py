@@ -233,10 +233,14 @@ def _product(handle: Any, a: Any, b: Any) -> Any:
 @onnx_operator("LpPool")
 def _lp_pool(node: Node, x: Array) -> Array:
     power = node.get("p", 2)
-    if power not in (1, 2):
-        raise node.refuse(f"p={power}; cuDNN's reductions have 1 and 2")
+    if power not in (1, 2, 4):
+        raise node.refuse(f"p={power}; cuDNN's reductions have 1 and 2, of squares 4")
     geometry = _geometry(node, x)
-    return _reduced(node, f"NORM{power}", _gathered(x, 0, geometry), (*x.shape[:2], *geometry[-1]))
+    windows, dims = _gathered(x, 0, geometry), (*x.shape[:2], *geometry[-1])
+    if power < 4:
+        return _reduced(node, f"NORM{power}", windows, dims)
+    found = _reduced(node, "NORM2", node.call(dnn.op_tensor, "MUL", windows, windows), dims)
+    return node.call(dnn.op_tensor, "SQRT", found.reshape(1, -1, 1)).reshape(dims)
 
 
 @onnx_operator("GlobalAveragePool", "GlobalMaxPool")
