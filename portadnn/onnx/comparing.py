@@ -56,10 +56,22 @@ class Comparison:
 
 
 def random_inputs(model: Any, dims: Mapping[str, int], seed: int = 0) -> dict[str, Array]:
-    """Return seeded numbers for a model's inputs; dims that it leaves open are those that are given by name, or 1."""
+    """Return seeded numbers for a model's inputs; dims that it leaves open are those that are given by name, or 1.
+
+    Raises
+    ------
+    BadParam
+        No model, a dim that it does not have, or a size that is no whole number from 0 on.
+    """
+    graph, rng = load(model).graph, np.random.default_rng(seed)
     from onnx import helper
 
-    graph, rng = load(model).graph, np.random.default_rng(seed)
+    there = {dim.dim_param for one in graph.input for dim in one.type.tensor_type.shape.dim} - {""}
+    for name, size in dims.items():
+        if name not in there:
+            raise BadParam(argument="dims", expected=f"names of open dims: {', '.join(sorted(there))}", got=name)
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
+            raise BadParam(argument=f"dims[{name!r}]", expected="a whole number from 0 on", got=size)
     known = {one.name for one in graph.initializer}
     found: dict[str, Array] = {}
     for one in graph.input:
@@ -88,6 +100,8 @@ def compare(model: Any, inputs: Mapping[str, Any], handle: Handle, name: str = "
     DnnError, OSError
         As :func:`portadnn.onnx.run`.
     """
+    if not isinstance(handle, Handle):
+        raise BadParam(argument="handle", expected="a portadnn.Handle", got=type(handle).__name__)
     found = Comparison(name or handle.backend)
     with Handle("reference", profile="") as reference:
 

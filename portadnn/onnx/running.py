@@ -38,13 +38,15 @@ def load(model: Any) -> Any:
     Raises
     ------
     BadParam
-        The file is no model.
+        It is no model, or the file is none.
     OSError
         It cannot be read.
     """
     onnx = _onnx()
-    if not isinstance(model, (str, os.PathLike)):
+    if isinstance(model, onnx.ModelProto):
         return model
+    if not isinstance(model, (str, os.PathLike)):
+        raise BadParam(argument="model", expected="an onnx.ModelProto or a file", got=type(model).__name__)
     try:
         return onnx.load(os.fspath(model))
     except OSError:
@@ -105,7 +107,7 @@ def run(
     NotSupported
         Operators or forms of them that portadnn does not have, by name; onnx is not installed.
     BadParam
-        Another number of inputs, or none of a name.
+        No model; another number of inputs, none of a name, or one of another type or of other dims.
     """
     if others not in ("refuse", "numpy"):
         raise BadParam(argument="others", expected="refuse or numpy", got=others)
@@ -130,13 +132,43 @@ def run(
 def _given(onnx: Any, graph: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
     values = {one.name: onnx.numpy_helper.to_array(one) for one in graph.initializer}
     names = [one.name for one in graph.input if one.name not in values]
+    if isinstance(inputs, (str, bytes)) or not isinstance(inputs, (Mapping, Sequence)):
+        raise BadParam(argument="inputs", expected="arrays by name, or in a list", got=type(inputs).__name__)
     if not isinstance(inputs, Mapping):
         if len(inputs) != len(names):
             raise BadParam(argument="inputs", expected=f"{len(names)}: {', '.join(names)}", got=len(inputs))
         inputs = dict(zip(names, inputs, strict=True))
     if absent := [name for name in names if name not in inputs]:
         raise BadParam(argument="inputs", expected=f"an array for {absent[0]}", got=", ".join(inputs) or "none")
-    return {**values, **{name: np.asarray(value) for name, value in inputs.items()}, "": None}
+    if strange := [name for name in inputs if name not in values and name not in names]:
+        raise BadParam(argument="inputs", expected=f"names of inputs: {', '.join(names)}", got=str(strange[0]))
+    infos = {one.name: one.type for one in graph.input}
+    sizes: dict[str, int] = {}
+    given = {name: _checked(onnx, name, value, infos.get(name), sizes) for name, value in inputs.items()}
+    return {**values, **given, "": None}
+
+
+def _checked(onnx: Any, name: str, value: Any, declared: Any, sizes: dict[str, int]) -> Array:
+    """Return an input as an array of the declared type and dims; `sizes` are those of open dims, by name."""
+    array = np.asarray(value)
+    kind = None if declared is None or not declared.HasField("tensor_type") else declared.tensor_type
+    if kind is None or not kind.elem_type:
+        return array
+    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
+    if not isinstance(value, (np.ndarray, np.generic)) and array.dtype.kind in "biuf":
+        array = array.astype(dtype)
+    if array.dtype != dtype and kind.elem_type != onnx.TensorProto.BFLOAT16:
+        raise BadParam(argument=f"inputs[{name!r}].dtype", expected=str(dtype), got=str(array.dtype))
+    if kind.HasField("shape"):
+        dims = [dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in kind.shape.dim]
+        fits = len(dims) == array.ndim
+        for dim, size in zip(dims, array.shape, strict=False):
+            wanted = sizes.setdefault(dim, size) if isinstance(dim, str) else dim
+            fits = fits and wanted in (None, size)
+        if not fits:
+            shown = ", ".join("?" if d is None else f"{d}={sizes[d]}" if d in sizes else str(d) for d in dims)
+            raise BadParam(argument=f"inputs[{name!r}]", expected=f"dims ({shown})", got=array.shape)
+    return array
 
 
 def _compute(

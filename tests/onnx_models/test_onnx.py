@@ -125,6 +125,28 @@ def test_wrong_inputs_are_refused() -> None:
         run(model, [], others="gpu")
 
 
+WRONG = (
+    (lambda model, x: run(3, [x]), "model: expected an onnx.ModelProto or a file, got int"),
+    (lambda model, x: lacking(None), "model: expected an onnx.ModelProto or a file, got NoneType"),
+    (lambda model, x: run(model, None, others="numpy"), "inputs: expected arrays by name, or in a list"),
+    (lambda model, x: run(model, {"x": x, "z": x}, others="numpy"), "inputs: expected names of inputs: x, got z"),
+    (lambda model, x: run(model, [x[:, :2]], others="numpy"), r"inputs\['x'\]: expected dims \(batch=2, 3, 8, 8\)"),
+    (lambda model, x: run(model, [x[0]], others="numpy"), r"inputs\['x'\]: expected dims"),
+    (lambda model, x: run(model, [x.astype(np.int32)], others="numpy"), r"dtype: expected float32, got int32"),
+    (lambda model, x: run(model, [np.array(["a"])], others="numpy"), "dtype: expected float32"),
+    (lambda model, x: run(model, [x], others="numpy", backend="opengl"), "backend: expected auto or one of"),
+    (lambda model, x: random_inputs(model, {"batch": -1}), r"dims\['batch'\]: expected a whole number from 0 on"),
+    (lambda model, x: random_inputs(model, {"height": 2}), "dims: expected names of open dims: batch, got height"),
+    (lambda model, x: compare(model, {"x": x}, "reference"), "handle: expected a portadnn.Handle, got str"),
+)
+
+
+@pytest.mark.parametrize(("call", "message"), WRONG)
+def test_wrong_arguments(call: Any, message: str) -> None:
+    with pytest.raises(dnn.BadParam, match=message):
+        call(_model(*NODES), np.zeros((2, 3, 8, 8), np.float32))
+
+
 def _of_whole_numbers(op: str, kind: Any, dims: tuple[int, ...] = (3,)) -> Any:
     code = make.np_dtype_to_tensor_dtype(np.dtype(kind))
     given = [make.make_tensor_value_info(name, code, dims) for name in "ab"]

@@ -158,3 +158,8 @@ def test_the_command_names_the_layer(tmp_path: Path) -> None:
     assert "program.py:14: module 2, aten.convolution" in first
     assert "convolution_bias_activation_forward x=f32:1x4x7x7" in first
     assert "torch: y: " in first
+
+
+def test_a_comparer_takes_a_handle() -> None:
+    with pytest.raises(dnn.BadParam, match=r"handle: expected a portadnn.Handle, got str"):
+        Comparer("reference")

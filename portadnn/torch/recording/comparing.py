@@ -21,7 +21,7 @@ from ...diff.compare import bounds, compare
 from ...diff.oracle import exact, terms
 from ...dispatch.choice import choose
 from ...dispatch.execute import execute
-from ...errors import DnnError
+from ...errors import BadParam, DnnError
 from ...graph.operation_graph import OperationGraph
 from ...handle import Handle
 from ...ops.convolution.calls import Convolution
@@ -97,6 +97,8 @@ class Comparer(Watch):
 
     def __init__(self, handle: Handle, name: str = "", *, checks: int = 2) -> None:
         super().__init__()
+        if not isinstance(handle, Handle):
+            raise BadParam(argument="handle", expected="a portadnn.Handle", got=type(handle).__name__)
         self.handle = handle
         self.name = name or handle.backend
         self.differences: list[Difference] = []
