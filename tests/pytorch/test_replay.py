@@ -78,7 +78,7 @@ def test_whoever_watches_sees_the_operators():
     assert {"portadnn::convolution", "portadnn::convolution_data"} <= set(seen.names)
 
 
-@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore:`torch.jit.trace")
 def test_traced():
     """torch.jit.trace keeps the operators, transposed convolutions among them, and not a replay."""
     x, w = torch.randn(1, 2, 5, 5), torch.randn(2, 3, 3, 3)
