@@ -117,7 +117,6 @@ class _Run:
     findings: list[Finding] = field(default_factory=list)
     comments: dict[str, dict[int, frozenset[str]]] = field(default_factory=dict)
     given: Sequence[str] = ()
-    copies: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         config = self.config
@@ -197,12 +196,13 @@ class _Run:
             self.report.files += 1
             self.report.lines += one.lines
             self.report.skipped += one.skipped
-            if one.unit is not None:
+            if one.unit is not None and one.copy_of:  # as the library's own header, which mostly is not there
+                checked = Checked(one.name, one.kind, one.lines, one.touched, one.copy_of, len(one.unit.mentions))
+                self.report.checked.append(checked)
+            elif one.unit is not None:
                 units.append(one.unit)
-                apart = one.copy_of or of_another_project(below(one.name, self.given))
+                apart = of_another_project(below(one.name, self.given))
                 self.report.checked.append(Checked(one.name, one.kind, one.lines, one.touched, apart))
-                if one.copy_of:
-                    self.copies.add(one.name)
                 if one.unit.suppressions:
                     self.comments[one.name] = one.unit.suppressions
         if not units:
@@ -236,7 +236,6 @@ class _Run:
         """Sort out what is silenced, and return the report."""
         report = self.report
         comments = Comments(self.comments)
-        self.findings = [one for one in self.findings if one.place.file not in self.copies]  # a library is not ported
         self.findings.sort(key=sort_key)
         seen = set()
         for finding, print_ in fingerprints(self.findings, report.root):

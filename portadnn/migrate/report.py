@@ -66,7 +66,7 @@ class Checked:
     """A file that was read: its lines, and how many of them name the library.
 
     `apart` is what it is a copy of ("cudnn-frontend"), or the folder of other projects that it lies in: such files are
-    no work of the program's port.
+    no work of the program's port. Copies are not followed: `calls` tells how many calls they have.
     """
 
     file: str
@@ -74,6 +74,7 @@ class Checked:
     lines: int = 0
     touched: int = 0
     apart: str = ""
+    calls: int = 0
 
 
 @dataclass(frozen=True)
@@ -245,9 +246,8 @@ class Report:
         for file in self.checked:
             if file.apart and file.touched:
                 before = found.get(file.apart, Apart(file.apart))
-                found[file.apart] = Apart(
-                    file.apart, before.files + 1, before.lines + file.touched, before.calls + calls[file.file]
-                )
+                called = before.calls + file.calls + calls[file.file]
+                found[file.apart] = Apart(file.apart, before.files + 1, before.lines + file.touched, called)
         return [found[what] for what in sorted(found)]
 
     def severities(self) -> dict[Severity, int]:
