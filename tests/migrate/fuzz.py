@@ -153,7 +153,7 @@ def _splice(rng: random.Random, text: bytes, other: bytes) -> bytes:
 
 
 def _tokens(rng: random.Random, text: bytes, other: bytes) -> bytes:
-    tokens = TOKEN.findall(text)[:20_000]
+    tokens = TOKEN.findall(text, 0, 200_000)[:20_000]
     if len(tokens) < 2:
         return text
     for _ in range(rng.choice((1, 5, 50))):
@@ -171,7 +171,8 @@ def _deep(rng: random.Random, text: bytes, other: bytes) -> bytes:
 
 
 def _long(rng: random.Random, text: bytes, other: bytes) -> bytes:
-    return text.replace(b"\n", b" ", rng.choice((5, 1000))) * rng.choice((1, 1, 30))
+    times = min(rng.choice((1, 1, 30)), 1 + LARGEST // (len(text) + 1))
+    return text.replace(b"\n", b" ", rng.choice((5, 1000))) * times
 
 
 CHANGES: tuple[Callable[[random.Random, bytes, bytes], bytes], ...] = (
