@@ -57,6 +57,63 @@ def test_batch_norms_of_other_parameters(backend, device, dtype):
         torch.testing.assert_close(got, due, rtol=1e-2 if dtype is torch.bfloat16 else 1e-3, atol=1e-3)
 
 
+@PLACES
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+@pytest.mark.parametrize("affine", [True, False])
+def test_running_statistics_of_any_type(backend, device, dtype, affine):
+    """A model.half() keeps its statistics and parameters in float16; what watches their versions sees the updates."""
+    ours, theirs = (torch.nn.BatchNorm2d(4, momentum=0.25, affine=affine, device=device) for _ in range(2))
+    ours.to(dtype)
+    weights = [p for p in (ours.weight, ours.bias) if p is not None]
+    for i in range(4):
+        x = (torch.randn(3, 4, 5, 2, device=device) * (i + 1)).to(dtype).requires_grad_()
+        version = ours.running_mean._version, ours.running_var._version
+        parameters = (ours.running_mean, ours.running_var, ours.weight, ours.bias)
+        y = ops.batch_norm(x, *parameters, True, 0.25, backend=backend)
+        wide = x.detach().float().requires_grad_()
+        want = theirs(wide)
+        assert y.dtype is dtype and ours.running_mean.dtype is dtype
+        assert ours.running_mean._version > version[0] and ours.running_var._version > version[1]
+        torch.testing.assert_close(y.float(), want, rtol=1e-2, atol=1e-2)
+        for name in ("running_mean", "running_var"):
+            torch.testing.assert_close(getattr(ours, name).float(), getattr(theirs, name), rtol=5e-3, atol=5e-3)
+        dy = torch.randn_like(y)
+        got = torch.autograd.grad(y, (x, *weights), dy)
+        due = torch.autograd.grad(want, (wide, *(p for p in theirs.parameters())), dy.float())
+        assert all(g.dtype is dtype for g in got)
+        torch.testing.assert_close([g.float() for g in got], list(due), rtol=2e-2, atol=2e-2)
+
+
+@PLACES
+@pytest.mark.parametrize("how", ["no_grad", "inference", "strided", "whole number", "profiled", "mean of all"])
+def test_running_statistics_however_called(backend, device, how):
+    """They follow without gradients, where they are no dense tensors, under the profiler, and by a mean of all."""
+    modes = {"no_grad": torch.no_grad, "inference": torch.inference_mode, "profiled": torch.profiler.profile}
+    with modes.get(how, torch.enable_grad)():
+        ours, theirs = (
+            [torch.zeros(3, 2, device=device)[:, 0], torch.ones(3, 2, device=device)[:, 0]] for _ in range(2)
+        )
+        if how != "strided":
+            ours = [s.contiguous() for s in ours]
+        for i in range(1, 21):
+            x = torch.randn(4, 3, 5, device=device)
+            momentum = {"whole number": 1, "mean of all": 1 / i}.get(how, 0.3)
+            y = ops.batch_norm(x, *ours, training=True, momentum=momentum, backend=backend)
+            want = functional.batch_norm(x, *theirs, training=True, momentum=float(momentum))
+            torch.testing.assert_close(y, want, rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+@PLACES
+def test_gradients_by_the_result(backend, device):
+    """An activation's gradient reads the result in two places."""
+    for _ in range(3):
+        x = torch.randn(2, 3, 4, device=device, requires_grad=True)
+        dy = torch.randn_like(x)
+        ours, theirs = (torch.autograd.grad(y, x, dy) for y in (ops.relu(x, backend=backend), torch.relu(x)))
+        torch.testing.assert_close(ours, theirs)
+
+
 def test_whoever_watches_sees_the_operators():
     """Modes are given calls that were made before without them."""
 

@@ -27,9 +27,10 @@ from .activations import (
     tanh,
 )
 from .attention import scaled_dot_product_attention
+from .batch_norms import batch_norm
 from .convolution import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from .ctc import ctc_loss
-from .norms import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from .norms import group_norm, instance_norm, layer_norm, rms_norm
 from .pooling import (
     adaptive_avg_pool2d,
     adaptive_max_pool2d,

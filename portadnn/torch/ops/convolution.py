@@ -14,7 +14,7 @@ from portadnn.errors import BadParam
 
 from .handles import handle_for
 from .layout import check_rank, memory_format, new, per_channel, spread
-from .library import autocast, operator
+from .library import autocast, operator, plain, repeating
 from .repeat import repeated
 
 _IDENTITY = dnn.ActivationDescriptor("identity")
@@ -122,6 +122,9 @@ def _forward_setup(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> N
 def _forward_backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
     x, w = ctx.saved_tensors
     needs = ctx.needs_input_grad
+    if needs[0] and needs[1] and not torch.is_grad_enabled() and plain((x, w, dy)):
+        dx, dw = _both_gradients(x, w, dy, *ctx.geometry)
+        return dx, dw, convolution_bias(dy, ctx.geometry[-1]) if ctx.bias and needs[2] else None, *[None] * 5
     dx = convolution_data(w, dy, x.shape, *ctx.geometry) if needs[0] else None
     dw = convolution_filter(x, dy, w.shape, *ctx.geometry) if needs[1] else None
     db = convolution_bias(dy, ctx.geometry[-1]) if ctx.bias and needs[2] else None
@@ -202,6 +205,13 @@ def _filter_backward(ctx: Any, g: torch.Tensor) -> tuple[Any, ...]:
     dx = convolution_data(g, dy, x.shape, *ctx.geometry) if ctx.needs_input_grad[0] else None
     ddy = convolution(x, g, None, *ctx.geometry) if ctx.needs_input_grad[1] else None
     return (dx, ddy, *[None] * 6)
+
+
+def _both(x: torch.Tensor, w: torch.Tensor, dy: torch.Tensor, *geometry: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    return _data(w, dy, x.shape, *geometry), _filter(x, dy, w.shape, *geometry)
+
+
+_both_gradients = repeating(_both)
 
 
 # the gradient with respect to the bias

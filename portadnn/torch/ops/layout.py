@@ -22,6 +22,11 @@ def memory_format(*tensors: torch.Tensor) -> torch.memory_format:
     return torch.contiguous_format
 
 
+def laid_out(x: torch.Tensor) -> torch.Tensor:
+    """Return x packed in the format that PyTorch gives to a layer's result: x itself, or a copy."""
+    return x.contiguous(memory_format=memory_format(x))
+
+
 def new(like: torch.Tensor, dims: Sequence[Any], format: torch.memory_format) -> torch.Tensor:
     """Return an uninitialised tensor of other dims with the type and on the device of another."""
     return torch.empty(tuple(dims), dtype=like.dtype, device=like.device, memory_format=format)

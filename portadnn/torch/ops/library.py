@@ -49,8 +49,15 @@ class Operator:
         return self.op(*args)
 
 
-def plain(args: Sequence[Any]) -> int:
+def plain(args: Sequence[Any], profiled: bool = False) -> int:
     """Tell whether nobody but autograd has to see a call: no mode, transform, subclass or trace.
+
+    Parameters
+    ----------
+    args
+        The call's.
+    profiled
+        Whether it shows itself to PyTorch's profiler.
 
     Returns
     -------
@@ -63,7 +70,7 @@ def plain(args: Sequence[Any]) -> int:
         or c._len_torch_function_stack()
         or c._are_functorch_transforms_active()
         or c._get_tracing_state() is not None
-        or torch.autograd._profiler_enabled()
+        or (not profiled and torch.autograd._profiler_enabled())
         or forward_ad._current_level >= 0
     ):
         return 0
@@ -109,9 +116,7 @@ def operator(
     LIBRARY.define(schema, tags=_TAGS)
     qualified = f"portadnn::{name}"
 
-    def without_grad(*args: Any) -> Any:  # portadnn's calls refuse tensors whose gradients somebody waits for
-        return kernel(*[a.detach() if isinstance(a, torch.Tensor) and a.requires_grad else a for a in args])
-
+    without_grad = _without_grad(kernel)
     for key in ("CPU", "CUDA"):
         LIBRARY.impl(name, without_grad, key)
     torch.library.register_fake(qualified, fake, lib=LIBRARY)
@@ -130,6 +135,46 @@ def operator(
         function = _function(name, forward=op, setup_context=lambda ctx, inputs, output: None, vmap=mapped)
     made._function = function
     return made
+
+
+def _without_grad(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that detaches its tensors: portadnn's calls refuse those whose gradients somebody waits for."""
+
+    def call(*args: Any) -> Any:
+        return kernel(*[a.detach() if isinstance(a, torch.Tensor) and a.requires_grad else a for a in args])
+
+    return call
+
+
+class Eager:
+    """A call for eager code alone, which may write into its arguments, as operators with gradients may not.
+
+    Parameters
+    ----------
+    name
+        Under which PyTorch's profiler shows it.
+    forward, backward
+        As for ``torch.autograd.Function``.
+    """
+
+    def __init__(self, name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
+        self._name = f"portadnn::{name}"
+        function = _function(name, forward=forward, backward=backward)
+        self._call = super(torch.autograd.Function, function).apply
+
+    def __call__(self, *args: Any) -> Any:
+        """Return the result, or None, with nothing done, where somebody but autograd has to see the call."""
+        if torch.compiler.is_compiling() or not plain(args, profiled=True):
+            return None
+        if torch.autograd._profiler_enabled():
+            with torch.profiler.record_function(self._name):
+                return self._call(*args)
+        return self._call(*args)
+
+
+def repeating(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that makes the launches of an earlier call with equal layouts again; without gradients."""
+    return replayed(_without_grad(kernel))
 
 
 def _function(name: str, **members: Callable[..., Any]) -> Any:

@@ -99,7 +99,7 @@ def replayed(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _key(args: Sequence[Any]) -> tuple[Hashable, list[torch.Tensor]]:
-    """Return what a call follows from, and its tensors; None for the key where two lie in the same place."""
+    """Return what a call follows from, and its tensors; None for the key where two types lie in the same place."""
     words: list[Any] = []
     tensors: list[torch.Tensor] = []
     places: list[int] = []
@@ -114,7 +114,10 @@ def _key(args: Sequence[Any]) -> tuple[Hashable, list[torch.Tensor]]:
     if tensors[0].is_cuda:
         words += (torch._C._get_cudnn_benchmark(), torch._C._get_cudnn_allow_tf32())
     if len(set(places)) < len(places):
-        return None, tensors
+        firsts = [places.index(place) for place in places]
+        if any(tensors[i].dtype is not t.dtype for i, t in zip(firsts, tensors, strict=True)):
+            return None, tensors
+        words += firsts
     return tuple(words), tensors
 
 

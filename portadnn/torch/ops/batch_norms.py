@@ -1,0 +1,332 @@
+"""Batch normalisation."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import torch
+
+import portadnn as dnn
+from portadnn.errors import BadParam
+
+from .handles import handle_for
+from .layout import laid_out, like, memory_format, per_channel, statistics_type, volume
+from .library import Eager, operator, repeating
+from .repeat import repeated
+
+Maybe: TypeAlias = "torch.Tensor | None"
+
+
+def _four(x: torch.Tensor) -> torch.Tensor:
+    """Return (n, c) and (n, c, l) as (n, c, l, 1); a view."""
+    return x.view(*x.shape, *[1] * (4 - x.dim())) if x.dim() < 4 else x
+
+
+def _parameter(given: Maybe, x: torch.Tensor, default: float) -> torch.Tensor:
+    kind = statistics_type(x)
+    if given is None:
+        given = torch.full((x.shape[1],), default, dtype=kind, device=x.device)
+    return per_channel(given, max(x.dim(), 4), kind)
+
+
+# batch normalisation by the batch's own statistics
+
+
+def _train(x: torch.Tensor, weight: Maybe, bias: Maybe, epsilon: float, backend: str) -> tuple[torch.Tensor, ...]:
+    x = laid_out(x)
+    y, *statistics = _train_fake(x, weight, bias, epsilon, backend)
+    ours = [s.view(1, -1, *[1] * (max(x.dim(), 4) - 2)) for s in statistics]
+    repeated(dnn.batch_normalization_forward_training)(
+        handle_for(x, backend),
+        _four(x),
+        _parameter(weight, x, 1.0),
+        _parameter(bias, x, 0.0),
+        _four(y),
+        *ours,
+        epsilon=epsilon,
+    )
+    return y, *statistics
+
+
+def _train_fake(x: torch.Tensor, weight: Maybe, bias: Maybe, epsilon: float, backend: str) -> tuple[torch.Tensor, ...]:
+    kind = statistics_type(x)
+    y = torch.empty_like(x, memory_format=memory_format(x))
+    return (y, *(torch.empty(x.shape[1], dtype=kind, device=x.device) for _ in range(4)))
+
+
+def _train_setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
+    x, weight, bias, ctx.epsilon, ctx.backend = inputs
+    ctx.bias = bias is not None
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.set_materialize_grads(False)  # zeros for all of these
+    ctx.save_for_backward(x, weight, *output[3:])
+
+
+def _train_backward(ctx: Any, dy: Maybe, *_: Any) -> tuple[Any, ...]:
+    if dy is None:
+        return (None,) * 5
+    x, weight, mean, inverse = ctx.saved_tensors
+    dx, dscale, dbias = batch_norm_backward(x, dy, weight, mean, inverse, ctx.epsilon, ctx.backend)
+    scale = None if weight is None else dscale.to(weight.dtype)
+    return dx, scale, dbias.to(dscale.dtype if weight is None else weight.dtype) if ctx.bias else None, None, None
+
+
+def _gradients(
+    x: torch.Tensor,
+    dy: torch.Tensor,
+    weight: Maybe,
+    mean: torch.Tensor,
+    inverse: torch.Tensor,
+    epsilon: float,
+    backend: str,
+) -> tuple[torch.Tensor, ...]:
+    x = laid_out(x)
+    dx, dscale, dbias = _gradients_fake(x, dy, weight, mean, inverse, epsilon, backend)
+    rank = max(x.dim(), 4)
+    parts = [t.view(1, -1, *[1] * (rank - 2)) for t in (mean, inverse, dscale, dbias)]
+    repeated(dnn.batch_normalization_backward)(
+        handle_for(x, backend),
+        _four(x),
+        _four(like(dy, x)),
+        _parameter(weight, x, 1.0),
+        *parts[:2],
+        _four(dx),
+        *parts[2:],
+        epsilon=epsilon,
+    )
+    return dx, dscale, dbias
+
+
+def _gradients_fake(x: torch.Tensor, dy: torch.Tensor, weight: Maybe, mean: torch.Tensor, *_: Any) -> Any:
+    return torch.empty_like(x, memory_format=memory_format(x)), torch.empty_like(mean), torch.empty_like(mean)
+
+
+batch_norm_backward = operator(
+    "batch_norm_backward(Tensor x, Tensor dy, Tensor? weight, Tensor mean, Tensor inverse, float epsilon, str backend)"
+    " -> (Tensor, Tensor, Tensor)",
+    _gradients,
+    _gradients_fake,
+)
+batch_norm_training = operator(
+    "batch_norm_training(Tensor x, Tensor? weight, Tensor? bias, float epsilon, str backend)"
+    " -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+    _train,
+    _train_fake,
+    _train_backward,
+    _train_setup,
+)
+
+
+# batch normalisation by given statistics
+
+
+def _infer(
+    x: torch.Tensor,
+    weight: Maybe,
+    bias: Maybe,
+    mean: torch.Tensor,
+    variance: torch.Tensor,
+    epsilon: float,
+    backend: str,
+) -> torch.Tensor:
+    x = laid_out(x)
+    y = torch.empty_like(x)
+    parameters = [_parameter(p, x, d) for p, d in ((weight, 1.0), (bias, 0.0), (mean, 0.0), (variance, 1.0))]
+    call = repeated(dnn.batch_normalization_forward_inference)
+    call(handle_for(x, backend), _four(x), *parameters, _four(y), epsilon=epsilon)
+    return y
+
+
+def _infer_fake(x: torch.Tensor, *_: Any) -> torch.Tensor:
+    return torch.empty_like(x, memory_format=memory_format(x))
+
+
+def _infer_setup(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    x, weight, bias, mean, variance, ctx.epsilon, _ = inputs
+    ctx.bias = None if bias is None else bias.dtype
+    ctx.save_for_backward(x, weight, mean, variance)
+
+
+def _infer_backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
+    """Return the gradients of y = x * a + b, with PyTorch's own operators."""
+    x, weight, mean, variance = ctx.saved_tensors
+    kind, shape = statistics_type(x), (1, -1, *[1] * (x.dim() - 2))
+    inverse = (variance.to(kind) + ctx.epsilon).rsqrt()
+    others = [d for d in range(x.dim()) if d != 1]
+    wide = dy.to(kind)
+    dx = dscale = dbias = None
+    if ctx.needs_input_grad[0]:
+        factor = inverse if weight is None else inverse * weight.to(kind)
+        dx = (wide * factor.view(shape)).to(x.dtype)
+    if weight is not None and ctx.needs_input_grad[1]:
+        dscale = (wide * (x.to(kind) - mean.to(kind).view(shape)) * inverse.view(shape)).sum(others).to(weight.dtype)
+    if ctx.bias is not None and ctx.needs_input_grad[2]:
+        dbias = wide.sum(others).to(ctx.bias)
+    return dx, dscale, dbias, None, None, None, None
+
+
+batch_norm_inference = operator(
+    "batch_norm_inference(Tensor x, Tensor? weight, Tensor? bias, Tensor mean, Tensor variance, float epsilon,"
+    " str backend) -> Tensor",
+    _infer,
+    _infer_fake,
+    _infer_backward,
+    _infer_setup,
+)
+
+
+# batch normalisation that updates the running statistics in the same launches
+
+
+def _update(
+    x: torch.Tensor,
+    weight: Maybe,
+    bias: Maybe,
+    running_mean: torch.Tensor,
+    running_var: torch.Tensor,
+    momentum: float,
+    epsilon: float,
+    backend: str,
+) -> tuple[torch.Tensor, ...]:
+    x = laid_out(x)
+    y = torch.empty_like(x)
+    mean, inverse = torch.empty_like(running_mean), torch.empty_like(running_mean)
+    statistics = [s.view(1, -1, *[1] * (max(x.dim(), 4) - 2)) for s in (running_mean, running_var, mean, inverse)]
+    parameters = _parameter(weight, x, 1.0), _parameter(bias, x, 0.0)
+    call = repeated(dnn.batch_normalization_forward_training)
+    numbers = {"exponential_average_factor": momentum, "epsilon": epsilon}
+    call(handle_for(x, backend), _four(x), *parameters, _four(y), *statistics, **numbers)
+    return y, mean, inverse
+
+
+_updated = repeating(_update)
+
+
+def _update_forward(ctx: Any, x: torch.Tensor, weight: Maybe, bias: Maybe, *rest: Any) -> torch.Tensor:
+    """Compute in float32 with parameters and statistics of any type, which are converted in one launch each way."""
+    running, (momentum, epsilon, backend) = rest[:2], rest[2:]
+    kind = statistics_type(x)
+    given = [weight, bias, *running]
+    narrow = [i for i, t in enumerate(given) if t is not None and t.dtype is not kind]
+    ours = list(given)
+    if narrow:
+        for i, wide in zip(narrow, _converted([given[i] for i in narrow], kind), strict=True):
+            ours[i] = wide
+    for i in (2, 3):
+        if ours[i] is given[i]:  # so that autograd and whoever keeps what follows from them know of the change
+            torch.autograd.graph.increment_version(given[i])
+    y, mean, inverse = _updated(x, *ours, momentum, epsilon, backend)
+    changed = [i for i in narrow if i > 1]
+    if changed:
+        torch._foreach_copy_([given[i] for i in changed], [ours[i] for i in changed])
+    ctx.kinds = [None if p is None else p.dtype for p in (weight, bias)]
+    ctx.numbers = (epsilon, backend)
+    ctx.save_for_backward(x, ours[0], mean, inverse)
+    return y
+
+
+def _converted(tensors: list[Any], kind: torch.dtype) -> list[torch.Tensor]:
+    """Return copies of another type, made in one launch."""
+    copies = [torch.empty(t.shape, dtype=kind, device=t.device) for t in tensors]
+    torch._foreach_copy_(copies, tensors)
+    return copies
+
+
+def _update_backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
+    x, weight, mean, inverse = ctx.saved_tensors
+    dx, *gradients = batch_norm_backward(x, dy, weight, mean, inverse, *ctx.numbers)
+    kinds = ctx.kinds
+    if kinds[0] is kinds[1] and kinds[0] not in (None, mean.dtype):
+        gradients = _converted(gradients, kinds[0])
+    else:
+        gradients = [None if kind is None else d.to(kind) for d, kind in zip(gradients, kinds, strict=True)]
+    return (dx, *gradients, *[None] * 5)
+
+
+_updating = Eager("batch_norm_updating", _update_forward, _update_backward)
+_MOMENTA: set[float] = set()  # calls with these are kept; a mean over all batches has a new one in every step
+_MOST_MOMENTA = 16
+
+
+def _updates(x: torch.Tensor, mean: Maybe, variance: Maybe, momentum: float) -> bool:
+    """Tell whether the launches can update the running statistics where they lie."""
+    if mean is None or variance is None or type(momentum) is not float:
+        return False
+    if momentum not in _MOMENTA:
+        if len(_MOMENTA) >= _MOST_MOMENTA:
+            return False
+        _MOMENTA.add(momentum)
+    apart = mean.is_contiguous() and variance.is_contiguous() and mean is not variance
+    return apart and x.device == mean.device == variance.device
+
+
+def batch_norm(
+    x: torch.Tensor,
+    running_mean: Maybe,
+    running_var: Maybe,
+    weight: Maybe = None,
+    bias: Maybe = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+    *,
+    backend: str = "auto",
+) -> torch.Tensor:
+    """Normalise each channel over batch and image, as ``torch.nn.functional.batch_norm``.
+
+    Parameters
+    ----------
+    x
+        (n, c), (n, c, l), (n, c, h, w) or (n, c, d, h, w), float16, bfloat16, float32 or float64.
+    running_mean, running_var
+        (c,), read without `training` and updated with it; may be None with `training`.
+    weight, bias
+        (c,), or None for 1 and 0. What is not float32 (float64 for float64 data) is converted.
+    training
+        Whether the batch's statistics count.
+    momentum
+        Weight of the batch's statistics in the running ones.
+    eps
+        Added to the variance; 1e-5 or more, as in cuDNN.
+    backend
+        See :func:`conv2d`.
+
+    Raises
+    ------
+    BadParam
+        Shapes that do not fit, an `eps` that is too small, missing statistics, or one value for each channel in
+        training.
+    """
+    if not 2 <= x.dim() <= 5:
+        raise BadParam(argument="x", expected="2 to 5 dims", got=tuple(x.shape))
+    for name, given in (
+        ("weight", weight),
+        ("bias", bias),
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+    ):
+        if given is not None and given.shape != x.shape[1:2]:
+            raise BadParam(argument=name, expected=f"({x.shape[1]},), a value for each channel", got=tuple(given.shape))
+    if not training:
+        if running_mean is None or running_var is None:
+            raise BadParam(argument="running_mean", expected="statistics, without training", got=None)
+        if x.numel() == 0:
+            return torch.empty_like(x)
+        return batch_norm_inference(x, weight, bias, running_mean, running_var, eps, backend)
+    if volume(x.shape) == x.shape[1]:
+        raise BadParam(argument="x", expected="more than 1 value per channel when training", got=tuple(x.shape))
+    if x.numel() == 0:
+        return x.clone()
+    if _updates(x, running_mean, running_var, momentum):
+        updated = _updating(x, weight, bias, running_mean, running_var, momentum, eps, backend)
+        if updated is not None:
+            return updated
+    kind = statistics_type(x)  # here and not in the operator, so that its gradient reads the same ones
+    weight, bias = (p if p is None or p.dtype is kind else p.to(kind) for p in (weight, bias))
+    y, mean, variance, _, _ = batch_norm_training(x, weight, bias, eps, backend)
+    with torch.no_grad():
+        if running_mean is not None:
+            running_mean.lerp_(mean.to(running_mean.dtype), momentum)
+        if running_var is not None:
+            running_var.lerp_(variance.to(running_var.dtype), momentum)
+    return y
