@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
 import json
 import os
 import platform
@@ -23,6 +24,8 @@ INTERVAL = 0.1  # seconds from one look at the queue to the next: what a crash l
 BACKLOG = 20_000  # calls in the queue before the caller writes them out itself
 CHUNK = 1 << 16  # bytes of one write
 OWNER = "PORTADNN_TRACE_OWNER"  # process:file, for the processes that it starts: they add their numbers to the name
+
+_BEING_WRITTEN: set[str] = set()  # files of this process
 
 Event = tuple[int, float, float, Any, Any, str]  # form, start, seconds, addresses, scalars, more
 
@@ -107,14 +110,18 @@ class Writer:
         Raises
         ------
         OSError
-            It cannot be made.
+            It cannot be made, or another recording of this process writes it.
         """
         self.path, mode = file_of_process(self._wanted)
+        real = os.path.realpath(self.path)
+        if real in _BEING_WRITTEN and Path(real).is_file():
+            raise OSError(errno.EBUSY, "another recording of this process, which is still open, writes it")
         try:
             self._file = _opened(self.path, mode)
         except FileExistsError:  # another process was faster
             self.path, mode = file_of_process(self._wanted)
             self._file = _opened(self.path, mode)
+        _BEING_WRITTEN.add(os.path.realpath(self.path))
         self.clock = time.perf_counter()
         self._write(json.dumps(header()) + "\n")
         self._thread = threading.Thread(target=self._loop, name="portadnn-recorder", daemon=True)
@@ -177,6 +184,7 @@ class Writer:
     def _give_up(self, error: OSError) -> None:
         with self._lock:
             file, self._file = self._file, -1
+            self._left()
             self.queue.clear()
             self._stop.set()
             if file < 0:
@@ -197,12 +205,17 @@ class Writer:
                 except OSError as error:
                     self._failed(error)
                 self._file = -1
+                self._left()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(1)
+
+    def _left(self) -> None:
+        _BEING_WRITTEN.discard(os.path.realpath(self.path))
 
     def forked(self) -> None:
         """Leave the parent's file to the parent; this process opens one of its own when it has something to say."""
         if self._file >= 0:
             os.close(self._file)
+            self._left()
         self.queue.clear()
         self._begin()

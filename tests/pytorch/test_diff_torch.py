@@ -76,6 +76,27 @@ def test_what_cannot_be_compared_is_no_difference() -> None:
     assert comparer.compared_calls == {"norm": 2}
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_sums_of_overlapping_windows_in_16_bits(dtype: Any) -> None:
+    """PyTorch on CPUs rounds after each window, which is no fault; what no rounding explains is one."""
+    pools = [nn.MaxPool2d(3, 1, 1), nn.MaxPool2d(5, 2), nn.AvgPool2d(4, 1), nn.MaxPool2d((1, 3), 1)]
+    x = torch.rand(2, 3, 12, 12).cumsum(3).cumsum(2).to(dtype).requires_grad_()  # no maximum in the first row
+
+    def run() -> Any:
+        with dnn.Handle("reference") as handle:
+            comparer = Comparer(handle)
+            with comparer:
+                for pool in pools:
+                    y = pool(x)
+                    y.backward(torch.randn_like(y))
+        return comparer
+
+    torch.manual_seed(0)
+    assert not run().differences
+    with Faulty(torch.ops.aten.max_pool2d_with_indices_backward.default, lambda *_: True):
+        assert "max_pool2d_with_indices_backward" in run().differences[0].function
+
+
 class Faulty(TorchDispatchMode):
     """PyTorch with a fault in one operator, for tensors that a function chooses."""
 

@@ -304,3 +304,24 @@ def test_gradients_of_averages_replay(tmp_path: Path) -> None:
         assert run.run().same
     finally:
         run.close()
+
+
+def test_recordings_inside_of_recordings(tmp_path: Path) -> None:
+    """Both have the inner calls; nobody writes over a file that another recording has open."""
+    layer, x = nn.Conv2d(2, 3, 3, bias=False), torch.randn(1, 2, 5, 5)
+    outer = record(tmp_path / "outer.jsonl")
+    with outer:
+        layer(x)
+        with record(tmp_path / "inner.jsonl") as inner:
+            layer(x)
+        for again in (outer, record(tmp_path / "outer.jsonl"), dnn.trace(tmp_path / "outer.jsonl")):
+            with pytest.raises(dnn.BadParam, match="another recording of this process"), again:
+                pass
+        layer(x)
+    assert (outer.counts["convolution"], inner.counts["convolution"]) == (3, 1)
+    assert [len(read(tmp_path / f"{name}.jsonl").events) for name in ("outer", "inner")] == [3, 1]
+    with outer:  # begins anew
+        layer(x)
+    again = read(tmp_path / "outer.jsonl")
+    assert len(again.events) == outer.counts["convolution"] == 1
+    assert again.events[0].handle is not None

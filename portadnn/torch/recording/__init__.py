@@ -31,7 +31,8 @@ def record(path: str | os.PathLike[str]) -> Recorder:
     Raises
     ------
     BadParam
-        On entering, where the file cannot be made.
+        On entering, where the file cannot be made, or another recording that is still open writes it; nested
+        recordings with files of their own both have the inner calls.
     """
     return Recorder(path)
 

@@ -43,8 +43,12 @@ class Recorder(Watch):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__()
-        self.path = os.fspath(path)
-        self._writer = Writer(self.path, self._failed)
+        self.path = self._wanted = os.fspath(path)
+        self._begin(Writer(self._wanted, self._failed))
+
+    def _begin(self, writer: Writer) -> None:
+        """Start a file, which knows nothing of what another has."""
+        self._writer = writer
         self._forms: dict[Any, tuple[int, list[int]]] = {}
         self._graphs: dict[OperationGraph, int] = {}
         self._handles: dict[str, int] = {}
@@ -57,13 +61,17 @@ class Recorder(Watch):
         log.warning("the recording %s ends here: %s", self.path, error)
 
     def __enter__(self) -> Recorder:
+        writer = Writer(self._wanted, self._failed)
         try:
-            self._writer.open()
+            writer.open()
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             wanted = "a file that can be written"
-            raise BadParam(argument="path", expected=wanted, got=f"{self.path}: {why}") from error
-        self.path = self._writer.path
+            raise BadParam(argument="path", expected=wanted, got=f"{self._wanted}: {why}") from error
+        self._begin(writer)
+        self.path = writer.path
+        for counted in (self.counts, self.posed, self.left):
+            counted.clear()
         super().__enter__()
         return self
 
