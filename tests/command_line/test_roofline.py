@@ -146,7 +146,7 @@ def test_picture_of_many_directions_and_a_peer(tmp_path):
     assert path.stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("target", map(optimised, targets()), ids=lambda target: target.name)
+@pytest.mark.parametrize("target", [*map(optimised, targets())], ids=lambda target: target.name)
 @pytest.mark.parametrize("dtype", [dnn.DataType.FLOAT, dnn.DataType.DOUBLE])
 def test_multiply_adds_are_counted(monkeypatch, target, dtype):
     """The rate is what a work-item does, times work-items, over the time; here a round takes half a second."""

@@ -30,6 +30,14 @@ def truth(value: Any, name: str) -> bool:
         raise fail("PG-NODE-004", argument=name, expected="True or False", got=shown(value)) from None
 
 
+def is_array(value: Any, least: int = 0) -> bool:
+    """Tell whether a value is an array of any library with that many dims at least, and no number of NumPy's."""
+    try:
+        return not isinstance(value, np.generic) and hasattr(value, "dtype") and len(tuple(value.shape)) >= least
+    except Exception:  # a user's attributes may raise anything
+        return False
+
+
 def plain(value: Any) -> Any:
     """Return a real number of NumPy's as Python's, anything else as it is."""
     if isinstance(value, np.integer):

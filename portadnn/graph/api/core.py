@@ -18,7 +18,7 @@ from ..operation_graph import Operation, OperationGraph, TensorInfo
 from ..order import in_order
 from ..rules import fail
 from ..tensor import tensor
-from .arguments import plain, text
+from .arguments import is_array, plain, text
 
 _ = ops  # makes all kinds known
 _TAGS = {  # cudnn-frontend's, of kinds that it names otherwise
@@ -121,7 +121,7 @@ class Graph:
         what = KINDS[kind]
         name = text("" if name is None else name, "name") or str(len(self.nodes))
         if self.adopt is not None:
-            inputs = {p: self.adopt(one, f"{name}::{p}") if _is_array(one) else one for p, one in inputs.items()}
+            inputs = {p: self.adopt(one, f"{name}::{p}") if _is_operand(one) else one for p, one in inputs.items()}
         given = {port: _as_tensor(what, name, port, value) for port, value in inputs.items() if value is not None}
         if kind == "pointwise" and given and not any(isinstance(value, tensor) for value in inputs.values()):
             raise _no_tensor(what, name, next(iter(given)), "a tensor of the graph", next(iter(inputs.values())))
@@ -235,11 +235,9 @@ def _plain(value: Any) -> Any:
     return value.name if hasattr(value, "name") else int(value) if isinstance(value, int) else str(value)
 
 
-def _is_array(value: Any) -> bool:
+def _is_operand(value: Any) -> bool:
     """Tell whether a value is an array of any library, and no number."""
-    if value is None or isinstance(value, (tensor, bool, int, float)) or not hasattr(value, "dtype"):
-        return False
-    return len(getattr(value, "shape", ())) > 0
+    return not isinstance(value, tensor) and is_array(value, least=1)
 
 
 def _as_tensor(kind: Kind, name: str, port: str, value: Any) -> tensor:

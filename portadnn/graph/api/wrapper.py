@@ -20,7 +20,7 @@ from ..data_types import torch_dtype
 from ..enums import heur_mode
 from ..rules import fail
 from ..tensor import tensor
-from .arguments import listed, text, truth
+from .arguments import is_array, listed, text, truth
 from .handles import handle_of
 from .pygraph import pygraph
 
@@ -181,7 +181,7 @@ class Graph:
         return self._taken_one(value)
 
     def _taken_one(self, value: Any) -> Any:
-        if isinstance(value, tensor) or not _is_array(value):
+        if isinstance(value, tensor) or not is_array(value):
             return value
         known = self._of_array(value)
         if known is None:
@@ -293,13 +293,6 @@ def _no_address(one: tensor, array: Any) -> Any:
     if isinstance(array, (int, np.integer)) and not one.get_is_pass_by_value():
         raise fail("PG-WRAP-005", argument=one.get_name() or "array", expected="an array", got=shown(array))
     return array
-
-
-def _is_array(value: Any) -> bool:
-    try:
-        return not isinstance(value, np.generic) and hasattr(value, "shape") and hasattr(value, "dtype")
-    except Exception:  # a user's attributes may raise anything
-        return False
 
 
 def _labelled(label: str, value: Any) -> dict[str, tensor]:
