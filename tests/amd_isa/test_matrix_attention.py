@@ -116,5 +116,6 @@ def test_main_loops_reach_their_share(target, kind, length):
 def test_gradients_reach_their_share(target, kind, length):
     texts = attention_gradients(target, kind, length)
     assert len(texts) >= 2
-    for text, kernel in texts.values():
-        reaches(text, target, kernel)
+    for of, (text, kernel) in texts.items():
+        # The sums of both leave a SIMD one wave; those of dk alone would, too, for a fourth more products
+        reaches(text, target, kernel, 512 if of == "DK, DV" and length == 128 else 320)
