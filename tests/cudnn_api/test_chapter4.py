@@ -76,7 +76,7 @@ def devices(backend):
         )
         for kind in ("gpu", "cpu")
     )
-    return {"reference": (cpu,), "opencl": (gpu, cpu), "cuda": (Recorder("sm_80", 108).info,)}[backend]
+    return {"reference": (cpu,), "opencl": (gpu, cpu), "cuda": (Recorder("sm_80").info,)}[backend]
 
 
 @pytest.mark.parametrize("backend", ["reference", "opencl", "cuda"])

@@ -100,7 +100,7 @@ def test_no_sequences(handle):
 
 
 def test_tiles_fit_every_size():
-    info = Recorder("sm_90", 132).info
+    info = Recorder("sm_90").info
     for mode in RNNMode:
         for hidden in (1, 5, 64, 512, 3000):
             network = Network(mode, hidden, 1, 2, hidden, False)

@@ -116,7 +116,7 @@ def test_long_rows(handle, case):
 def test_who_takes_long_rows(line, reason):
     from test_nvrtc import Recorder
 
-    got = softmax_rows.ENGINES[0].refusal(dnn.parse(line), Recorder("sm_80", 132).info)
+    got = softmax_rows.ENGINES[0].refusal(dnn.parse(line), Recorder("sm_90").info)
     assert got is None if reason is None else reason in got
 
 
@@ -124,6 +124,6 @@ def test_who_takes_long_rows(line, reason):
 def test_long_rows_are_for_as_many_as_keep_the_device_busy(rows, first):
     from test_nvrtc import Recorder
 
-    problem, info = dnn.parse(f"softmax_forward x=f32:{rows}x200704x1x1"), Recorder("sm_80", 132).info
+    problem, info = dnn.parse(f"softmax_forward x=f32:{rows}x200704x1x1"), Recorder("sm_90").info
     best = candidates((*softmax_rows.ENGINES, *softmax.ENGINES), problem, info)[0]
     assert (best is softmax_rows.ENGINES[0]) == first
