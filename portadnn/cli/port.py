@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .._io.files import write_whole
 from ..errors import BadParam, shown
-from ..migrate import discover
+from ..migrate.files import discover
 from ..migrate.port import files
 from ..migrate.port.following import of_files
 

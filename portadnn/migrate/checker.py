@@ -9,19 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from . import discover, interpret, streams
+from . import interpret, streams
 from .baseline import fingerprints
 from .baseline import read as read_baseline
 from .collect import Collector
 from .config import Config
-from .copies import below, of_another_project
-from .discover import Discovered, Found
-from .file_kinds import HEAD, kind_of, names_a_library
+from .files import discover
+from .files.copies import below, of_another_project
+from .files.discover import Discovered, Found
+from .files.file_kinds import HEAD, kind_of, names_a_library
+from .files.reading import Look, look, read_all
 from .findings import Finding
 from .frontend.found import FoundGraph
 from .frontend.judge import judged
 from .program import Skipped, Unit
-from .reading import Look, look, read_all
 from .report import Checked, Report, Silenced, sort_key
 from .rules.engine import Judge
 from .rules.judge_graphs import judge_graphs

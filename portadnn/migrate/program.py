@@ -1,6 +1,6 @@
 """A program as the checker follows it: what is left of a source in C, C++, CUDA or Python once syntax is gone.
 
-Readers of languages make units of it (``cpp``, ``python_source``); the interpreter walks it (``interpret``).
+Readers of languages make units of it (``cpp``, ``python``); the interpreter walks it (``interpret``).
 Whatever a reader does not understand becomes :class:`Unclear` around the expressions inside, so that no call is lost.
 """
 

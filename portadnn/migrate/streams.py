@@ -10,8 +10,8 @@ from typing import BinaryIO
 from ..errors import DnnError
 from .collect import Collector
 from .coverage import Coverage
-from .discover import Found
 from .events import Argument, Event
+from .files.discover import Found
 from .findings import Finding
 from .logs import Summary, follow
 from .model.listener import Listener

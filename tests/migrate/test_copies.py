@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from portadnn.migrate import check, reports
-from portadnn.migrate.copies import below, copied, of_another_project
+from portadnn.migrate.files.copies import below, copied, of_another_project
 
 HEADER = """\
 #define CUDNN_MAJOR 7

@@ -15,8 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from portadnn.errors import BadParam
-from portadnn.migrate import discover
-from portadnn.migrate.file_kinds import kind_of
+from portadnn.migrate.files import discover
+from portadnn.migrate.files.file_kinds import kind_of
 
 CALL = "void f() { cudnnCreate(&h); }\n"
 CUDNN_LOG = "I! CuDNN (v7501) function cudnnCreate() called:\ni!     handle: location=host; addr=0x1;\n"

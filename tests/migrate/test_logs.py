@@ -9,7 +9,7 @@ import pytest
 
 from portadnn.migrate import logs
 from portadnn.migrate.events import Event
-from portadnn.migrate.file_kinds import kind_of
+from portadnn.migrate.files.file_kinds import kind_of
 from portadnn.migrate.model.state import Deed, State
 from portadnn.migrate.values import UNKNOWN
 from portadnn.migrate.versions import dotted, of_header

@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 from following import Seen, follow_units
 
-from portadnn.migrate import python_source
+from portadnn.migrate.python import source as python_source
 
 
 def follow(text: str) -> list[Seen]:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from portadnn.migrate import cpp, reading
-from portadnn.migrate.discover import Found
-from portadnn.migrate.reading import looks, read_all, touched
+from portadnn.migrate import cpp
+from portadnn.migrate.files import reading
+from portadnn.migrate.files.discover import Found
+from portadnn.migrate.files.reading import looks, read_all, touched
 
 CALL = b"#include <cudnn.h>\nvoid f(cudnnHandle_t h) {\n  cudnnDestroy(h);\n}\n"
 

@@ -18,8 +18,9 @@ from portadnn.cli.main import app
 from portadnn.diff import Case, golden
 from portadnn.diff.sources import from_file, from_log
 from portadnn.finding.database import FindDatabase, Place
-from portadnn.migrate import baseline, checker, discover
+from portadnn.migrate import baseline, checker
 from portadnn.migrate import config as configs
+from portadnn.migrate.files import discover
 from portadnn.recording import read
 
 LINE = "activation_forward x=f32:2x3x5x7 mode=relu"

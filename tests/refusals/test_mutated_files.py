@@ -28,8 +28,9 @@ from portadnn.diff.programs.compare import compare as compare_runs
 from portadnn.diff.programs.compare import read_run
 from portadnn.diff.results import report_as_json, report_from_json
 from portadnn.finding.database import FindDatabase, Place
-from portadnn.migrate import baseline, discover
+from portadnn.migrate import baseline
 from portadnn.migrate import config as configs
+from portadnn.migrate.files import discover
 from portadnn.recording import read
 from portadnn.recording.cudnn_log import cudnn_log
 from portadnn.recording.driver_lines import driver_lines

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .. import cpp, interpret
-from ..discover import Found
 from ..events import Event
+from ..files.discover import Found
+from ..files.reading import read_all
 from ..findings import Finding
 from ..model.state import Deed, State
 from ..program import Unit
-from ..reading import read_all
 from ..rules.engine import Judge
 
 

@@ -6,7 +6,7 @@ import re
 from pathlib import PurePath
 from typing import Literal
 
-from .libraries import CALLED
+from ..libraries import CALLED
 
 Kind = Literal["c++", "python", "log", "recording"]
 CPP = frozenset(

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from .._io.outside import open_regular, parse_json, read_text
-from ..errors import BadParam
+from ..._io.outside import open_regular, parse_json, read_text
+from ...errors import BadParam
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]{1,400})[">]', re.MULTILINE)
 _HEADER = 4 << 20  # bytes that are searched for includes

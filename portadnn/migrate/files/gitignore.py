@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from .._io.outside import read_text
-from ..errors import BadParam
-from .selection import check_patterns
+from ..._io.outside import read_text
+from ...errors import BadParam
+from ..selection import check_patterns
 
 LARGEST = 4 << 20  # bytes of a file of patterns
 

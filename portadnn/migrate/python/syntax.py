@@ -10,10 +10,10 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from .. import mapping
-from .libraries import is_library
-from .model.outputs import is_output
-from .program import (
+from ... import mapping
+from ..libraries import is_library
+from ..model.outputs import is_output
+from ..program import (
     Block,
     Braces,
     Cast,

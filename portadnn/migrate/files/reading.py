@@ -12,13 +12,13 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from . import cpp
+from .. import cpp
+from ..cpp.expansion import PASTES, Template, defined, taking_apart
+from ..cpp.text import count_lines
+from ..libraries import is_library
+from ..program import Skipped, Unit
 from .copies import copied
-from .cpp.expansion import PASTES, Template, defined, taking_apart
-from .cpp.text import count_lines
 from .discover import Found
-from .libraries import is_library
-from .program import Skipped, Unit
 
 FEW = 2**20  # bytes that one process reads before a second one has started
 BATCH = 2**20  # bytes of a task
@@ -187,7 +187,7 @@ def look(source: Found, version: str | None = None, bound: Bound = NOTHING, *, t
 
 def _parse(text: bytes, source: Found, version: str | None, bound: Bound) -> Unit:
     if source.kind == "python":
-        from . import python_source
+        from ..python import source as python_source
 
         unit: Unit = python_source.read(text, source.shown, bound.names)
         return unit

@@ -9,11 +9,11 @@ import tokenize
 import warnings
 from collections.abc import Collection
 
-from .cpp.mentions import suppressions
-from .cpp.text import Comment, Text, count_lines
-from .libraries import is_library, named
-from .program import Block, Class, Declare, Function, Skipped, Span, Unit
-from .python_syntax import Translator, called_name, names_assigned
+from ..cpp.mentions import suppressions
+from ..cpp.text import Comment, Text, count_lines
+from ..libraries import is_library, named
+from ..program import Block, Class, Declare, Function, Skipped, Span, Unit
+from .syntax import Translator, called_name, names_assigned
 
 MODULE = "(module)"  # what the code of a file outside of functions is called
 _FUNCTION = named()

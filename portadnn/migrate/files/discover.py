@@ -15,14 +15,14 @@ from typing import Any, BinaryIO
 
 from pathspec import GitIgnoreSpec
 
-from .._io.outside import is_open_pipe, kind_of
-from ..errors import BadParam, shown
+from ..._io.outside import is_open_pipe, kind_of
+from ...errors import BadParam, shown
+from ..program import Skipped
+from ..selection import check_patterns
 from . import compilation
 from .file_kinds import HEAD, Kind, is_other, may_be_read
 from .file_kinds import kind_of as kind_of_source
 from .gitignore import Ignored
-from .program import Skipped
-from .selection import check_patterns
 
 LARGEST = 64 << 20  # bytes of a source; logs and recordings are read piece by piece
 PATIENCE = 5.0  # seconds that somebody may take to begin to write to a named pipe

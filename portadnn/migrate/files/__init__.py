@@ -1,0 +1,1 @@
+"""Which files are checked, and reading them."""

@@ -1,0 +1,1 @@
+"""Readers of Python, as ``cpp`` reads C++."""
