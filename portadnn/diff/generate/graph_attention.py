@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...graph.api.attention_options import number
+from ...graph.api.attention.options import number
 from ...graph.data_types import data_type
 from ...graph.enums import diagonal_alignment
 from ...graph.layout import Dims

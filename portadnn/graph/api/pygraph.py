@@ -18,23 +18,13 @@ from ..kernel_cache import DeviceProperties, KernelCache
 from ..layout import row_major
 from ..rules import fail
 from ..tensor import tensor
-from . import (
-    answers,
-    attention,
-    attention_fp8,
-    attention_mxfp8,
-    block_scale,
-    cuda_graphs,
-    execution,
-    files,
-    introspection,
-    norm,
-    pointwise,
-    rows,
-)
+from . import answers, block_scale, cuda_graphs, execution, files, introspection, norm, pointwise, rows
 from . import plans as plan_methods
 from . import tensors as tensor_methods
 from .arguments import truth, whole
+from .attention import fp8 as attention_fp8
+from .attention import mxfp8 as attention_mxfp8
+from .attention import sdpa as attention
 from .builder import NOT_SET
 from .core import Graph
 from .handles import handle_of

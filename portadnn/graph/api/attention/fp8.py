@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..enums import attention_implementation
-from ..tensor import tensor
-from .attention import Function, Maybe, add_attention
-from .attention_options import TOP_LEFT, band, dropout_ports, refuse_functions, stats_wanted
-from .builder import NOT_SET, Builder
+from ...enums import attention_implementation
+from ...tensor import tensor
+from ..builder import NOT_SET, Builder
+from .options import TOP_LEFT, band, dropout_ports, refuse_functions, stats_wanted
+from .sdpa import Function, Maybe, add_attention
 
 
 def sdpa_fp8(

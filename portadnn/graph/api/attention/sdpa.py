@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..data_types import data_type
-from ..enums import attention_implementation
-from ..tensor import tensor
-from . import flexible
-from .arguments import text
-from .attention_options import TOP_LEFT, band, dropout_ports, number, stats_wanted
-from .builder import NOT_SET, Builder
-from .flexible import demand_tensors, refuse_options
+from ...data_types import data_type
+from ...enums import attention_implementation
+from ...tensor import tensor
+from .. import flexible
+from ..arguments import text
+from ..builder import NOT_SET, Builder
+from ..flexible import demand_tensors, refuse_options
+from .options import TOP_LEFT, band, dropout_ports, number, stats_wanted
 
 Maybe = tensor | None
 Function = Callable[..., Any] | None

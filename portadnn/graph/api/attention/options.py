@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...errors import shown
-from ..data_types import data_type
-from ..enums import diagonal_alignment, scalar_type
-from ..rules import fail
-from ..tensor import tensor
-from .arguments import flag, listed, maybe_whole, plain
-from .arguments import number as read_number
+from ....errors import shown
+from ...data_types import data_type
+from ...enums import diagonal_alignment, scalar_type
+from ...rules import fail
+from ...tensor import tensor
+from ..arguments import flag, listed, maybe_whole, plain
+from ..arguments import number as read_number
 
 TOP_LEFT, BOTTOM_RIGHT = diagonal_alignment.TOP_LEFT, diagonal_alignment.BOTTOM_RIGHT
 

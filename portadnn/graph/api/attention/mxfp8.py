@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..enums import attention_implementation
-from ..tensor import tensor
-from .arguments import text
-from .attention import Maybe, sdpa, sdpa_backward
-from .attention_options import TOP_LEFT
-from .builder import NOT_SET, Builder
+from ...enums import attention_implementation
+from ...tensor import tensor
+from ..arguments import text
+from ..builder import NOT_SET, Builder
+from .options import TOP_LEFT
+from .sdpa import Maybe, sdpa, sdpa_backward
 
 
 def _scaled_back(

@@ -1,0 +1,1 @@
+"""Methods of :class:`~portadnn.graph.api.pygraph` for scaled dot-product attention."""
