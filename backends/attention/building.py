@@ -11,7 +11,7 @@ from portadnn.graph.operation_graph import TensorInfo
 from portadnn.graph.ragged import OF_QUERIES, reach
 
 from ..base import Arg, Device, Launch, WorkspaceArg
-from ..engines.conv.cpu_common import round_up
+from ..engines.rounding import round_up
 from .operands import NUMBERS, PAGE_TABLES, RESULTS, Defines, Operands, Workspace, int32, int64
 
 _ROWS_FILE = "shared/attention/rows.cl"

@@ -10,8 +10,9 @@ from portadnn.graph.knobs import knob
 from portadnn.graph.ragged import OF_QUERIES
 
 from ..base import Arg, Device, DeviceInfo, WorkspaceArg
-from ..engines.conv.cpu_common import WORK_GROUPS_PER_CORE, ceil_div, round_up
-from ..engines.conv.cpu_common import Tile as RegisterTile
+from ..engines.conv.cpu.common import WORK_GROUPS_PER_CORE
+from ..engines.conv.cpu.common import Tile as RegisterTile
+from ..engines.rounding import ceil_div, round_up
 from .building import Building
 from .operands import NUMBERS, Defines, Operands, int32
 

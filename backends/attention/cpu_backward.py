@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from portadnn.graph.enums import knob_type
 
 from ..base import Arg, Device, WorkspaceArg
-from ..engines.conv.cpu_common import ceil_div
+from ..engines.rounding import ceil_div
 from .cpu import CpuBuilding, Packed, Tile
 from .operands import Defines, Operands, int32
 

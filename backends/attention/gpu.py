@@ -8,7 +8,7 @@ from portadnn.graph.enums import knob_type
 from portadnn.graph.knobs import Knobs, knob
 
 from ..base import Arg, Device, DeviceInfo, WorkspaceArg
-from ..engines.conv.cpu_common import ceil_div
+from ..engines.rounding import ceil_div
 from . import gpu_few, gpu_matrix, gpu_mma, gpu_wgmma
 from .building import Building
 from .gpu_few import FewForward, FewTile

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from portadnn.enums import DataType
 
 from ..base import Arg, Device, DeviceInfo
-from ..engines.conv.cpu_common import ceil_div, round_up
 from ..engines.conv.tensor_core_tiles import dynamic_memory
+from ..engines.rounding import ceil_div, round_up
 from . import gpu_mma
 from .building import Building
 from .operands import PAGE_TABLES, Defines, Operands, int32, int64

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from portadnn.graph.data_types import data_type
 
 from ..base import Device, DeviceInfo
-from ..engines.conv.cpu_common import ceil_div, round_up
 from ..engines.conv.matrix_units import MMA, Unit, unit_of
+from ..engines.rounding import ceil_div, round_up
 from .building import Building
 from .gpu_mma import element_defines
 from .operands import Defines, Operands, int32

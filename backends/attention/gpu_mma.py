@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from portadnn.graph.data_types import data_type
 
 from ..base import Arg, Device, DeviceInfo
-from ..engines.conv.cpu_common import ceil_div, round_up
 from ..engines.conv.tensor_core_tiles import dynamic_memory
+from ..engines.rounding import ceil_div, round_up
 from .building import Building
 from .operands import Defines, Operands, int32
 

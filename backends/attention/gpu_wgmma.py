@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..base import Arg, Device, DeviceInfo
-from ..engines.conv.cpu_common import ceil_div
 from ..engines.conv.tensor_core_tiles import dynamic_memory
+from ..engines.rounding import ceil_div
 from . import gpu_mma
 from .building import Building
 from .operands import Defines, Operands, int32

@@ -20,7 +20,7 @@ from portadnn.ops.convolution.calls import (
 from portadnn.problem import Problem, TensorSpec
 
 from ...base import LAUNCH_SECONDS, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
-from .cpu_common import ceil_div
+from ..rounding import ceil_div
 from .direct import ConvDirectFilter, channels_last
 
 _FILE = "shared/depthwise/conv.cl"

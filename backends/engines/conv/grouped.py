@@ -34,7 +34,7 @@ from ...base import (
     TensorArg,
     WorkspaceArg,
 )
-from .cpu_common import ceil_div
+from ..rounding import ceil_div
 from .geometry import Geometry, axes, data_gradient, filter_gradient, forward
 from .grouped_blocks import (
     BLOCK_CHANNELS,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from portadnn.problem import TensorSpec
 
-from .cpu_common import ceil_div
+from ..rounding import ceil_div
 from .geometry import Geometry
 from .tensor_core_choice import CHUNK
 

@@ -20,7 +20,7 @@ from ...base import (
     TensorArg,
     WorkspaceArg,
 )
-from .cpu import ConvCpuGemm
+from .cpu.gemm import ConvCpuGemm
 from .gemm import ConvGemmForward
 from .geometry import forward
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ...base import ConstantArg
-from .cpu_common import Defines
+from .cpu.common import Defines
 
 
 def as_argument(defines: Defines, names: Iterable[str]) -> tuple[Defines, tuple[ConstantArg, ...]]:

@@ -29,7 +29,7 @@ from ...base import (
     WorkspaceArg,
 )
 from ..conv.by_choice import chosen
-from ..conv.cpu_common import ceil_div, round_up
+from ..rounding import ceil_div, round_up
 from .geometry import TILE_LENGTHS, Place, Product, Scheme, Tiling
 from .setup import Setup, Work, blocks_of, work_of
 

@@ -24,7 +24,8 @@ import numpy as np
 from portadnn.enums import ConvolutionMode
 from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardData, ConvolutionBackwardFilter
 
-from ..conv.cpu_common import Axes, Image, ceil_div, three
+from ..conv.cpu.common import Axes, Image, three
+from ..rounding import ceil_div
 
 LENGTHS = (8, 16, 32, 64, 128, 256)
 TILE_LENGTHS = (16, 32, 64)

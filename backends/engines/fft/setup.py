@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from portadnn.enums import DataType
 
 from ...base import LAUNCH_SECONDS, DeviceInfo
-from ..conv.cpu_common import ceil_div, round_up
+from ..rounding import ceil_div, round_up
 from .geometry import Part, Place, Product, Scheme, Tiling
 
 _ALIGN = 256  # bytes, of the parts of the workspace

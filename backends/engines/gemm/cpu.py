@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...base import Arg, Device, DeviceInfo, Launch, WorkspaceArg
-from ..conv.cpu_common import Tile, ceil_div, round_up, split_evenly
+from ..conv.cpu.common import Tile
+from ..rounding import ceil_div, round_up, split_evenly
 from .operands import Matrix, int32, int64
 from .terms import Terms
 

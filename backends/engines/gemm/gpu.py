@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from portadnn.enums import DataType
 
 from ...base import Arg, Device, DeviceInfo, Launch, WorkspaceArg
-from ..conv.cpu_common import ceil_div, round_up
 from ..conv.gemm_tiles import Tile
+from ..rounding import ceil_div, round_up
 from .operands import int32, int64
 from .terms import Terms
 

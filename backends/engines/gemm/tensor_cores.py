@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...base import Device, DeviceInfo, Launch
-from ..conv.cpu_common import ceil_div
 from ..conv.gemm_tiles import TILES
 from ..conv.matrix_units import MMA
+from ..rounding import ceil_div
 from .gpu import OnGpu, arguments
 from .terms import Terms
 

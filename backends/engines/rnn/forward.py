@@ -8,9 +8,9 @@ from portadnn.ops.rnn.problems import RNNForwardInference, RNNForwardTraining
 from portadnn.problem import Problem
 
 from ...base import Arg, Device, DeviceInfo, Engine, Launch, Plan, roofline
-from ..conv.cpu_common import ceil_div
 from ..gemm.operands import Matrix, int32, int64
 from ..gemm.product import Gemm
+from ..rounding import ceil_div
 from .mma_steps import MmaTile
 from .passes import DROPOUT, PACK_MMA, Pass, Place
 from .steps import cell_defines, step_numbers

@@ -10,9 +10,9 @@ from portadnn.enums import DataType
 from portadnn.ops.rnn.layout import Network, Sequence
 
 from ...base import DeviceInfo
-from ..conv.cpu_common import ceil_div, round_up
 from ..conv.matrix_units import MMA, unit_of
 from ..conv.tensor_core_tiles import dynamic_memory
+from ..rounding import ceil_div, round_up
 
 STEP_K = 32  # numbers of k that a lane's loads take in at once
 _WARPS = 8

@@ -11,9 +11,9 @@ from portadnn.ops.rnn.layout import RNNMode
 from portadnn.ops.rnn.problems import RNN
 
 from ...base import Arg, ConstantArg, CountersArg, Device, DeviceInfo, Kernel, Launch, TensorArg, WorkspaceArg
-from ..conv.cpu_common import ceil_div, round_up
 from ..gemm.operands import Matrix, aligned, int32, int64
 from ..gemm.product import Gemm
+from ..rounding import ceil_div, round_up
 from .mma_steps import STEP_K, MmaTile, mma_tile
 from .steps import CpuTile, Defines, GpuTile, cell_defines, cpu_tile, gpu_tile
 

@@ -10,8 +10,8 @@ from portadnn.enums import DataType
 from portadnn.ops.rnn.layout import Network, RNNMode, Step
 
 from ...base import ConstantArg, DeviceInfo
-from ..conv.cpu_common import ceil_div
 from ..gemm.operands import int32
+from ..rounding import ceil_div
 
 Defines = dict[str, int | float | str]
 

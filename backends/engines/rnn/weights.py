@@ -9,9 +9,9 @@ from portadnn.ops.rnn.problems import RNNBackwardWeights
 from portadnn.problem import Problem
 
 from ...base import Arg, Device, DeviceInfo, Engine, Launch, Plan
-from ..conv.cpu_common import ceil_div
 from ..gemm.operands import Matrix, int32, int64
 from ..gemm.product import Gemm
+from ..rounding import ceil_div
 from .forward import seconds, why_not
 from .passes import Pass, Place
 from .steps import Defines, cell_defines

@@ -20,15 +20,7 @@ from ...base import (
     TensorArg,
     WorkspaceArg,
 )
-from ..conv.cpu_common import (
-    COUNTER_BYTES,
-    WORK_GROUPS_PER_CORE,
-    Defines,
-    Tile,
-    ceil_div,
-    round_up,
-    split_evenly,
-)
+from ..conv.cpu.common import COUNTER_BYTES, WORK_GROUPS_PER_CORE, Defines, Tile
 from ..conv.epilogue import (
     BackwardDataWithEpilogue,
     ForwardWithEpilogue,
@@ -38,6 +30,7 @@ from ..conv.epilogue import (
     sums_of,
 )
 from ..layouts import strides
+from ..rounding import ceil_div, round_up, split_evenly
 from .geometry import Direction, declined
 
 FILE = "opencl/winograd/winograd_cpu.cl"

@@ -10,16 +10,9 @@ from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardFilte
 from portadnn.problem import Problem
 
 from ...base import LAUNCH_SECONDS, Device, DeviceInfo, Engine, Plan
-from ..conv import cpu_filter as conv_cpu_filter
-from ..conv.cpu_common import (
-    COUNTER_BYTES,
-    WORK_GROUPS_PER_CORE,
-    Defines,
-    Tile,
-    ceil_div,
-    round_up,
-    split_evenly,
-)
+from ..conv.cpu import filter as conv_cpu_filter
+from ..conv.cpu.common import COUNTER_BYTES, WORK_GROUPS_PER_CORE, Defines, Tile
+from ..rounding import ceil_div, round_up, split_evenly
 from .cpu import FEW_FACTOR, SHARE, SUMMED
 from .geometry import Direction, declined
 

@@ -10,8 +10,26 @@ from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardData,
 from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem
 
-from ...base import ConstantArg, Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
-from .cpu_common import (
+from ....base import ConstantArg, Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from ...rounding import ceil_div, round_up, split_evenly
+from ..epilogue import (
+    BackwardDataWithEpilogue,
+    ForwardWithEpilogue,
+    epilogue_args,
+    epilogue_defines,
+    output,
+    sums_of,
+)
+from ..prologue import (
+    BackwardDataWithPrologue,
+    ForwardWithPrologue,
+    computed,
+    prologue_args,
+    prologue_defines,
+)
+from ..run_time_sizes import as_argument
+from ..sums import Parts, after
+from .common import (
     AXES,
     COUNTER_BYTES,
     WORK_GROUPS_PER_CORE,
@@ -21,30 +39,10 @@ from .cpu_common import (
     Geometry,
     Image,
     Tile,
-    ceil_div,
     contiguous,
     per_axis,
-    round_up,
-    split_evenly,
 )
-from .cpu_filter import ConvCpuFilter
-from .epilogue import (
-    BackwardDataWithEpilogue,
-    ForwardWithEpilogue,
-    epilogue_args,
-    epilogue_defines,
-    output,
-    sums_of,
-)
-from .prologue import (
-    BackwardDataWithPrologue,
-    ForwardWithPrologue,
-    computed,
-    prologue_args,
-    prologue_defines,
-)
-from .run_time_sizes import as_argument
-from .sums import Parts, after
+from .filter import ConvCpuFilter
 
 BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of b stays in the L1 cache
 BLOCK_COLUMNS = 256

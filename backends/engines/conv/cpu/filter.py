@@ -9,8 +9,12 @@ from portadnn.enums import ConvolutionBwdFilterAlgo, DnnEnum
 from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardFilter
 from portadnn.problem import Problem
 
-from ...base import ConstantArg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
-from .cpu_common import (
+from ....base import ConstantArg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from ...rounding import ceil_div, round_up, split_evenly
+from ..epilogue import BackwardFilterWithEpilogue, epilogue_args, epilogue_defines
+from ..prologue import BackwardFilterWithPrologue, prologue_args, prologue_defines
+from ..run_time_sizes import as_argument
+from .common import (
     AXES,
     COUNTER_BYTES,
     WORK_GROUPS_PER_CORE,
@@ -19,15 +23,9 @@ from .cpu_common import (
     Defines,
     Geometry,
     Tile,
-    ceil_div,
     contiguous,
     per_axis,
-    round_up,
-    split_evenly,
 )
-from .epilogue import BackwardFilterWithEpilogue, epilogue_args, epilogue_defines
-from .prologue import BackwardFilterWithPrologue, prologue_args, prologue_defines
-from .run_time_sizes import as_argument
 
 UNIT_PIXELS = 256  # products summed per visit of a register tile
 BLOCK_K = 128

@@ -13,9 +13,10 @@ from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionFwdAlgo, Convoluti
 from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardData, ConvolutionForward
 from portadnn.problem import Problem, TensorSpec
 
-from ...base import LAUNCH_SECONDS, Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg
-from .cpu_common import ConvCpu, Tile, ceil_div, round_up, split_evenly
-from .geometry import Geometry, axes, image_sum
+from ....base import LAUNCH_SECONDS, Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg
+from ...rounding import ceil_div, round_up, split_evenly
+from ..geometry import Geometry, axes, image_sum
+from .common import ConvCpu, Tile
 
 _FILE = "opencl/conv/direct_cpu.cl"
 SCRATCH = 6 * 1024  # reals of copied input, half of an L1 cache; they lie on the stack, as do the sums

@@ -8,9 +8,10 @@ from portadnn.enums import ConvolutionBwdFilterAlgo, DnnEnum
 from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardFilter
 from portadnn.problem import Problem
 
-from ...base import Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg
-from .cpu_common import ConvCpu, Tile, ceil_div, round_up, split_evenly
-from .direct_cpu import MOST_SCRATCH, SCRATCH, TILES_PER_CORE, Window
+from ....base import Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg
+from ...rounding import ceil_div, round_up, split_evenly
+from .common import ConvCpu, Tile
+from .direct import MOST_SCRATCH, SCRATCH, TILES_PER_CORE, Window
 
 _FILE = "opencl/conv/direct_filter_cpu.cl"
 _SUMS = 12 * 1024  # reals of sums between bands

@@ -13,10 +13,11 @@ from portadnn.ops.convolution.calls import (
 )
 from portadnn.problem import Problem
 
-from ... import algorithms
-from ...base import LAUNCH_SECONDS, Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg
-from .cpu_common import ConvCpu, Tile, ceil_div, round_up, split_evenly
-from .direct_cpu import MOST_SCRATCH, TILES_PER_CORE, Window
+from .... import algorithms
+from ....base import LAUNCH_SECONDS, Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg
+from ...rounding import ceil_div, round_up, split_evenly
+from .common import ConvCpu, Tile
+from .direct import MOST_SCRATCH, TILES_PER_CORE, Window
 
 _FILE = "opencl/conv/depthwise_cpu.cl"
 _BLOCK = 64  # channels: a few cache lines of each pixel

@@ -10,7 +10,8 @@ from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardData
 from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem, TensorSpec
 
-from ...base import DeviceInfo, Engine, roofline
+from ....base import DeviceInfo, Engine, roofline
+from ...rounding import ceil_div
 
 Defines = dict[str, int | float | str]
 Axes = tuple[int, int, int]  # depth, height, width
@@ -19,21 +20,6 @@ AXES = "DHW"
 COUNTER_BYTES = 256  # the counter from which work-groups take tiles lies at the start of the workspace
 _VISIT = 0.3e-6  # seconds
 WORK_GROUPS_PER_CORE = 2  # more than 1, because a runtime need not give every core one
-
-
-def ceil_div(a: int, b: int) -> int:
-    """Return a / b, rounded up."""
-    return -(-a // b)
-
-
-def round_up(a: int, b: int) -> int:
-    """Return the smallest multiple of `b` that is not less than `a`."""
-    return ceil_div(a, b) * b
-
-
-def split_evenly(size: int, most: int) -> int:
-    """Return the size of blocks of at most `most` that divide `size` evenly; at least 1."""
-    return max(1, ceil_div(size, max(1, ceil_div(size, max(1, most)))))
 
 
 def contiguous(dims: Sequence[int], strides: Sequence[int]) -> bool:

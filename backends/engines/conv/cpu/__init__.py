@@ -1,0 +1,1 @@
+"""Engines of convolutions in space on CPUs, through OpenCL."""
