@@ -16,9 +16,9 @@ from portadnn_backends.engines import kernel_engines
 from portadnn_backends.engines.conv import atomic as conv_atomic
 from portadnn_backends.engines.conv import direct as conv_direct
 from portadnn_backends.engines.conv import im2col as conv_im2col
-from portadnn_backends.engines.conv.cpu.gemm import depthwise as conv_depthwise_cpu
-from portadnn_backends.engines.conv.cpu.gemm import direct as conv_direct_cpu
-from portadnn_backends.engines.conv.cpu.gemm import direct_filter as conv_direct_filter_cpu
+from portadnn_backends.engines.conv.cpu import depthwise as conv_depthwise_cpu
+from portadnn_backends.engines.conv.cpu import direct as conv_direct_cpu
+from portadnn_backends.engines.conv.cpu import direct_filter as conv_direct_filter_cpu
 
 IM2COL = conv_im2col.ENGINES[0]
 

@@ -10,7 +10,7 @@ from helper import Case, check, cpu_targets, open_handle, over
 import portadnn as dnn
 from portadnn.problem import parse
 from portadnn_backends.base import DeviceInfo
-from portadnn_backends.engines.conv.cpu.gemm.gemm import ENGINES, blocks_of
+from portadnn_backends.engines.conv.cpu.gemm import ENGINES, blocks_of
 
 CPUS = cpu_targets()
 

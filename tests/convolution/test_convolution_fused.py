@@ -12,7 +12,7 @@ from where import scratch
 import portadnn as dnn
 from portadnn.problem import parse_line
 from portadnn_backends.engines import kernel_engines
-from portadnn_backends.engines.conv.cpu.gemm.gemm import ConvCpuGemm
+from portadnn_backends.engines.conv.cpu.gemm import ConvCpuGemm
 from portadnn_backends.engines.conv.epilogue import ConvThenEpilogue
 from portadnn_backends.engines.conv.gemm import ConvGemmForward
 

@@ -17,7 +17,7 @@ from portadnn.graph.support.on_paper import PaperHandle
 from portadnn.problem import TensorSpec
 from portadnn_backends.cuda import device as cuda
 from portadnn_backends.engines.conv.by_images import by_images
-from portadnn_backends.engines.conv.cpu.gemm.common import ConvCpu
+from portadnn_backends.engines.conv.cpu.common import ConvCpu
 from portadnn_backends.engines.conv.epilogue import ForwardWithEpilogue
 from portadnn_backends.engines.conv.gemm import ConvGemm
 from portadnn_backends.engines.conv.tensor_core import TensorCore
