@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import portadnn.graph as pg
 from portadnn.graph.data_types import data_type
-from portadnn.graph.memory import number
+from portadnn.graph.memory.host import number
 from portadnn.handle import Handle
 
 from .call import normal_values

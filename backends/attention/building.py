@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from portadnn.enums import DataType
+from portadnn.graph.memory.ragged import OF_QUERIES, reach
 from portadnn.graph.operation_graph import TensorInfo
-from portadnn.graph.ragged import OF_QUERIES, reach
 
 from ..base import Arg, Device, Launch, WorkspaceArg
 from ..engines.rounding import round_up

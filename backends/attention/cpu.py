@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from portadnn.graph.enums import knob_type
 from portadnn.graph.knobs import knob
-from portadnn.graph.ragged import OF_QUERIES
+from portadnn.graph.memory.ragged import OF_QUERIES
 
 from ..base import Arg, Device, DeviceInfo, WorkspaceArg
 from ..engines.conv.cpu.common import WORK_GROUPS_PER_CORE

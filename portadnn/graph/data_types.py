@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from .. import bfloat16
 from ..enums import DataType
-from . import fp8
 from .enums import GraphEnum
+from .memory import fp8
 from .rules import fail
 
 

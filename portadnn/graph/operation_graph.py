@@ -20,9 +20,10 @@ from typing import Any, ClassVar
 
 from ..enums import DataType
 from ..problem import ALIGNMENT, Problem, TensorSpec
-from . import blocks, layout
+from . import layout
 from .data_types import data_type
 from .enums import tensor_reordering
+from .memory import blocks
 from .node import KINDS
 
 

@@ -15,9 +15,10 @@ from ..dispatch.arrays import wrap
 from ..enums import plain_number
 from ..errors import BadParam, shown
 from ..problem import TensorSpec
-from . import bits, memory, ragged
-from .apart import in_place
 from .errors import GraphError
+from .memory import bits, ragged
+from .memory import host as memory
+from .memory.apart import in_place
 from .operation_graph import OperationGraph, TensorInfo
 from .rules import fail
 from .tensor import tensor

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import coded, memory, ragged
 from .enums import moe_grouped_matmul_mode
+from .memory import coded, ragged
+from .memory import host as memory
 from .operation_graph import Operation, OperationGraph, TensorInfo
 from .ops.attention import keys_of
 

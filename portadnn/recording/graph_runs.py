@@ -91,8 +91,8 @@ def _given(call: Call) -> tuple[Planned, Mapping[Any, Any], Any] | None:
 
 
 def _run(planned: Planned, frozen: OperationGraph, handle: Handle, values: Mapping[int, Any]) -> Run:
-    from ..graph import memory
     from ..graph.files import as_data
+    from ..graph.memory import host as memory
 
     tensors, addresses, scalars = {}, [], {}
     for info in frozen.packed:
@@ -108,7 +108,7 @@ def _run(planned: Planned, frozen: OperationGraph, handle: Handle, values: Mappi
 def _address(device: Any, value: Any, info: TensorInfo, spec: TensorSpec) -> int:
     """Return where a buffer of a pack lies."""
     from ..descriptors import TensorView
-    from ..graph import memory
+    from ..graph.memory import host as memory
     from ..graph.pack import works_on_host
 
     if device.owns(value):

@@ -10,9 +10,9 @@ import pytest
 from graphs import D, given, new
 
 import portadnn.graph as cudnn
-from portadnn.graph import ragged
 from portadnn.graph.errors import GraphCheckFailed
 from portadnn.graph.fallback.type_promotion import widened
+from portadnn.graph.memory import ragged
 
 H, DIM = 2, 4
 LENGTHS_Q, LENGTHS_KV = [3, 1, 5], [4, 6, 2]

@@ -13,8 +13,8 @@ import pytest
 from graphs import D, given, new, numbers
 
 import portadnn.graph as cudnn
-from portadnn.graph import memory
 from portadnn.graph.api import handles
+from portadnn.graph.memory import host as memory
 from portadnn.registry import get_backend
 
 BACKENDS = ["reference", "opencl"]

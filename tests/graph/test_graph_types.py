@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from portadnn.enums import DataType
-from portadnn.graph import data_type, fp8
+from portadnn.graph import data_type
 from portadnn.graph.errors import InvalidValue
+from portadnn.graph.memory import fp8
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 FORMATS = {fp8.E4M3: ml_dtypes.float8_e4m3fn, fp8.E5M2: ml_dtypes.float8_e5m2}

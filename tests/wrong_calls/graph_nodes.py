@@ -10,8 +10,8 @@ import numpy as np
 
 from portadnn import graph
 from portadnn.enums import plain_number
-from portadnn.graph import memory
 from portadnn.graph.layout import row_major
+from portadnn.graph.memory import host as memory
 
 from .scene import CHANNELS, FILTER, IMAGE, Call, Scene
 

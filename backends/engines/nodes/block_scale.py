@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from portadnn.graph import blocks
 from portadnn.graph.data_types import data_type
 from portadnn.graph.enums import tensor_reordering
 from portadnn.graph.layout import Dims, row_major
+from portadnn.graph.memory import blocks
 from portadnn.graph.operation_graph import Operation, OperationGraph, TensorInfo
 from portadnn.graph.ops.block_scale import QUANTISED, SCALES, blocks_of, scales_of
 

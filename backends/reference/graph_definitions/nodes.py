@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from portadnn.graph import coded, ragged
 from portadnn.graph.engine import GraphEngine, GraphPlan
 from portadnn.graph.enums import numerical_note
 from portadnn.graph.errors import GraphError
 from portadnn.graph.knobs import Knobs
+from portadnn.graph.memory import coded, ragged
 from portadnn.graph.operation_graph import Operation, OperationGraph, TensorInfo
 from portadnn.graph.rules import fail
 

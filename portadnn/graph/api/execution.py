@@ -13,10 +13,10 @@ from ...errors import shown
 from ...finding.find import sample
 from ...handle import Handle
 from ...host_arrays import refuse_mask
-from .. import memory
 from ..checks.checking import Check
 from ..engine import GraphPlan
 from ..errors import GraphError
+from ..memory import host as memory
 from ..operation_graph import TensorInfo
 from ..pack import bind as bind_pack
 from ..plans import Plans, Timing, engines_of

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from ...errors import public
-from .. import memory
 from ..data_types import data_type, of_dtype
 from ..enums import cuda_graph_retention, heur_mode, scalar_type, tensor_reordering
 from ..errors import GraphError
 from ..kernel_cache import DeviceProperties, KernelCache
 from ..layout import row_major
+from ..memory import host as memory
 from ..rules import fail
 from ..tensor import tensor
 from . import answers, block_scale, cuda_graphs, execution, files, introspection, norm, pointwise, rows

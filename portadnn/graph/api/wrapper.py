@@ -15,9 +15,9 @@ import numpy as np
 from ...enums import plain_number
 from ...errors import shown
 from ...problem import TensorSpec
-from .. import memory
 from ..data_types import torch_dtype
 from ..enums import heur_mode
+from ..memory import host as memory
 from ..rules import fail
 from ..tensor import tensor
 from .arguments import is_array, listed, text, truth

@@ -13,13 +13,14 @@ import numpy.typing as npt
 
 from ...descriptors import TensorView
 from ...tolerance import FEW, GROWTH
-from .. import coded, memory, ragged
 from ..data_types import data_type
 from ..engine import GraphEngine, GraphPlan
 from ..enums import rng_distribution
 from ..errors import GraphError
 from ..fallback.host import by_definition
-from ..fp8 import E4M3, E5M2
+from ..memory import coded, ragged
+from ..memory import host as memory
+from ..memory.fp8 import E4M3, E5M2
 from ..operation_graph import Operation, OperationGraph, TensorInfo
 from ..pack import works_on_host
 from ..pointwise_modes import MODES

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from portadnn_backends.base import Run
 
 from ...registry import get_backend
-from .. import memory
 from ..engine import GraphEngine, GraphPlan
 from ..enums import behavior_note
 from ..errors import GraphError
 from ..knobs import Knobs
+from ..memory import host as memory
 from ..operation_graph import OperationGraph
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..operation_graph import OperationGraph, TensorInfo
+from ..rules import fail
 from . import ragged
-from .operation_graph import OperationGraph, TensorInfo
-from .rules import fail
 
 Array = npt.NDArray[Any]
 Hosts = Mapping[int, tuple[TensorInfo, Array]]

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..enums import plain_number
-from ..errors import BadParam
-from ..host_arrays import DLPACK_CPU, host_bytes, is_torch
-from .api.arguments import number as read_number
-from .data_types import data_type
-from .errors import GraphError
-from .operation_graph import TensorInfo
-from .rules import fail
+from ...enums import plain_number
+from ...errors import BadParam
+from ...host_arrays import DLPACK_CPU, host_bytes, is_torch
+from ..api.arguments import number as read_number
+from ..data_types import data_type
+from ..errors import GraphError
+from ..operation_graph import TensorInfo
+from ..rules import fail
 
 EXPECTED = "an array in host memory, a DLPack object or an address"
 LOWEST, HIGHEST = 1 << 12, 1 << 56  # addresses that memory can have

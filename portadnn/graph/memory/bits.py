@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from . import memory
-from .data_types import data_type
-from .operation_graph import TensorInfo
+from ..data_types import data_type
+from ..operation_graph import TensorInfo
+from . import host as memory
 
 if TYPE_CHECKING:
     from portadnn_backends.base import Device

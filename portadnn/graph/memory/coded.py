@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..enums import tensor_reordering
+from ..operation_graph import TensorInfo
 from . import blocks
-from .enums import tensor_reordering
-from .operation_graph import TensorInfo
 
 Bytes = npt.NDArray[np.uint8]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .layout import Dims
+from ..layout import Dims
 
 ROWS, COLUMNS = 128, 4
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .errors import GraphError
-from .memory import flat
-from .operation_graph import Operation, OperationGraph, TensorInfo
-from .rules import fail
+from ..errors import GraphError
+from ..operation_graph import Operation, OperationGraph, TensorInfo
+from ..rules import fail
+from .host import flat
 
 Array = npt.NDArray[Any]
 OF_QUERIES = frozenset(("Q", "O", "DO", "DQ", "STATS", "MAX", "SUM_EXP"))  # ports with a row for each query
