@@ -40,7 +40,7 @@ class Limits(NamedTuple):
 class DataType(DnnEnum):
     """Storage type of a tensor or filter (guide section 3.11; BFLOAT16 is of cuDNN 8).
 
-    The integer types (of cuDNN 6) are those of indices and of byte buffers; operations compute in the others.
+    The integer types are those of indices and of byte buffers; operations compute in the others.
     """
 
     FLOAT = 0
@@ -49,6 +49,7 @@ class DataType(DnnEnum):
     INT32 = 4
     UINT8 = 6
     BFLOAT16 = 9
+    INT64 = 10
 
     @property
     def numpy(self) -> np.dtype[Any]:
@@ -89,7 +90,7 @@ class DataType(DnnEnum):
     @property
     def is_float(self) -> bool:
         """Whether operations compute in this type."""
-        return self not in (DataType.INT32, DataType.UINT8)
+        return self not in (DataType.INT32, DataType.INT64, DataType.UINT8)
 
     @property
     def limits(self) -> Limits:
@@ -160,6 +161,7 @@ _NUMPY_OF: dict[DataType, np.dtype[Any]] = {
     DataType.DOUBLE: np.dtype(np.float64),
     DataType.HALF: np.dtype(np.float16),
     DataType.INT32: np.dtype(np.int32),
+    DataType.INT64: np.dtype(np.int64),
     DataType.UINT8: np.dtype(np.uint8),
 }
 _CODES = {
@@ -168,6 +170,7 @@ _CODES = {
     DataType.HALF: "f16",
     DataType.BFLOAT16: "bf16",
     DataType.INT32: "i32",
+    DataType.INT64: "i64",
     DataType.UINT8: "u8",
 }
 _OF_CODE = {code: dtype for dtype, code in _CODES.items()}

@@ -19,6 +19,8 @@ def print_value(value: Any) -> str:
         return value.code
     if isinstance(value, DnnEnum):
         return value.name.lower()
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, tuple):
         return ",".join(map(str, value))
     return repr(value) if isinstance(value, float) else str(value)
@@ -39,6 +41,10 @@ def parse_value(kind: Any, text: str, name: str) -> Any:
         return dtype
     if isinstance(kind, type) and issubclass(kind, DnnEnum):
         return kind.parse(text, name)
+    if kind is bool:
+        if text not in ("yes", "no"):
+            raise BadParam(argument=name, expected="yes or no", got=shown(text[:60]))
+        return text == "yes"
     try:
         if len(text) > MAX_WORD:
             raise ValueError

@@ -11,7 +11,7 @@ from where import BACKENDS
 from portadnn import miopen
 
 F, H, D = miopen.miopenFloat, miopen.miopenHalf, miopen.miopenDouble
-DTYPES = {F: np.float32, H: np.float16, D: np.float64}
+DTYPES = {F: np.float32, H: np.float16, D: np.float64, miopen.miopenInt32: np.int32, miopen.miopenInt64: np.int64}
 
 
 class Env:
@@ -36,7 +36,8 @@ class Env:
         return self.rng.standard_normal(dims).astype(DTYPES[dtype])
 
     def dev(self, host):
-        return self.h.asarray(np.ascontiguousarray(host))
+        put = self.h.asarray if np.asarray(host).dtype.kind == "f" else self.h.device.asarray  # which keeps integers
+        return put(np.ascontiguousarray(host))
 
     def pair(self, host):
         """Return (descriptor, data) of a host array."""

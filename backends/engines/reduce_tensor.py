@@ -267,6 +267,8 @@ def _defines(problem: ReduceTensor) -> Defines:
     keeps_nan = problem.nan_propagation is NanPropagation.PROPAGATE_NAN and problem.operation in _EXTREMES
     name = f"{problem.operation.name}{'_NAN' if keeps_nan else ''}"
     defines: Defines = {"OP": name, **storage_defines(problem.a)}
+    if problem.skip_nan:
+        defines["SKIP_NAN"] = 1
     if problem.operation is ReduceTensorOp.AVG:
         defines["COUNT"] = f"{problem.count}"
     if problem.indices is not None:

@@ -65,6 +65,8 @@ def _reduced(p: Any, a: Any) -> tuple[Any, tuple[int, ...]]:
 
 def _sums(torch: Any, p: Any, a: Any) -> Bound:
     """Return the reductions that are sums or products; PyTorch multiplies along one dim at a time."""
+    if p.skip_nan:
+        a = a.masked_fill(a.isnan(), 0 if p.operation is ReduceTensorOp.ADD else 1)
     if p.operation in (ReduceTensorOp.MUL, ReduceTensorOp.MUL_NO_ZEROS):
         factors = a.masked_fill(a == 0, 1) if p.operation is ReduceTensorOp.MUL_NO_ZEROS else a
         return lambda: {"c": _in_rows(p, factors).prod(-1)}

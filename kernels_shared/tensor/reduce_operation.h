@@ -3,6 +3,7 @@
 //   OP              which one: a name of JOIN_* below. Extremes called *_NAN are NaN as soon as one number is; others pass NaN over,
 //                   which wins only when all are
 //   COUNT           numbers behind each result, of AVG
+//   SKIP_NAN        ADD and MUL leave NaN out
 //
 //   START            what a reduction begins with              take(v), vtake(v)      what a number counts for
 //   join(a, b), vjoin(a, b)   two parts made one               OUTCOME(v)             the result, from the whole part
@@ -44,12 +45,17 @@
 #define START_AMAX_NAN (-INFINITY_OF(real))
 #define JOIN_AMAX_NAN(a, b) WINNER_NAN(a, b, HIGHER)
 
+#ifdef SKIP_NAN
+#define SKIPPED(v, neutral) PICK((v) == (v), v, neutral)
+#else
+#define SKIPPED(v, neutral) (v)
+#endif
 #define TAKE(v, SPLAT) PD_CAT(TAKE_, OP)(v, SPLAT)
-#define TAKE_ADD(v, SPLAT) (v)
+#define TAKE_ADD(v, SPLAT) SKIPPED(v, SPLAT(0))
 #define TAKE_AVG(v, SPLAT) (v)
 #define TAKE_NORM1(v, SPLAT) fabs(v)
 #define TAKE_NORM2(v, SPLAT) ((v) * (v))
-#define TAKE_MUL(v, SPLAT) (v)
+#define TAKE_MUL(v, SPLAT) SKIPPED(v, SPLAT(1))
 #define TAKE_MUL_NO_ZEROS(v, SPLAT) PICK((v) == (real)0, SPLAT(1), v)
 #define TAKE_MIN(v, SPLAT) (v)
 #define TAKE_MAX(v, SPLAT) (v)

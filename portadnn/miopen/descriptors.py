@@ -41,7 +41,8 @@ DATA_TYPES = {
     miopenDataType_t.miopenBFloat16: DataType.BFLOAT16,
     miopenDataType_t.miopenDouble: DataType.DOUBLE,
 }
-MIOPEN_TYPES = {ours: theirs for theirs, ours in DATA_TYPES.items()}
+INDEX_TYPES = {miopenDataType_t.miopenInt32: DataType.INT32, miopenDataType_t.miopenInt64: DataType.INT64}
+MIOPEN_TYPES = {ours: theirs for theirs, ours in (DATA_TYPES | INDEX_TYPES).items()}
 MAX_DIMS = 5
 
 _LAYOUTS = {  # dims and format
@@ -125,7 +126,7 @@ def make_spec(data_type: Any, lengths: Sequence[int], strides: Sequence[int] | N
         More than 5 dims, or a type that portadnn does not compute in.
     """
     kind = parse(miopenDataType_t, data_type, "dataType")
-    dtype = unified(DATA_TYPES, kind, "dataType")
+    dtype = unified(DATA_TYPES | INDEX_TYPES, kind, "dataType")
     if not 1 <= len(lengths) <= MAX_DIMS:
         raise NotSupported(argument="nbDims", expected=f"1 to {MAX_DIMS} dims", got=len(lengths))
     sizes = tuple(lengths)

@@ -20,6 +20,7 @@ from ..handle import Handle
 from ..problem import Problem, TensorSpec
 
 EXTREMES = (ReduceTensorOp.MIN, ReduceTensorOp.MAX, ReduceTensorOp.AMAX)
+NEUTRAL = (ReduceTensorOp.ADD, ReduceTensorOp.MUL)  # which can do without NaN: 0 or 1 stands for it
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class ReduceTensor(Problem):
     operation: ReduceTensorOp
     compute_type: DataType | None = None
     nan_propagation: NanPropagation = NanPropagation.NOT_PROPAGATE_NAN
+    skip_nan: bool = False
     indices: TensorSpec | None = None
 
     def types(self, name: str) -> tuple[DataType, ...]:
@@ -59,6 +61,9 @@ class ReduceTensor(Problem):
             )
         if self.operation in EXTREMES and a.size == 0 and c.size:
             raise BadParam(argument="a.dims", expected="numbers to take the extreme of", got=a.dims)
+        if self.skip_nan and self.operation not in NEUTRAL:
+            names = ", ".join(op.name for op in NEUTRAL)
+            raise BadParam(argument="skip_nan", expected=f"False: only {names} leave NaN out", got=self.operation)
         if self.indices is not None:
             if self.operation not in EXTREMES:
                 raise BadParam(argument="indices", expected="None: only MIN, MAX and AMAX have any", got=self.operation)
@@ -86,7 +91,8 @@ class ReduceTensor(Problem):
 
     def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         kind = ReduceTensorIndices.NO_INDICES if self.indices is None else ReduceTensorIndices.FLATTENED_INDICES
-        reduce = ReduceTensorDescriptor(self.operation, self.compute_type, self.nan_propagation, kind)
+        settings = (self.operation, self.compute_type, self.nan_propagation, kind)
+        reduce = ReduceTensorDescriptor(*settings, skip_nan=self.skip_nan)
         return [reduce, arrays["a"], arrays["c"]], {"indices": arrays.get("indices")}
 
 
@@ -108,6 +114,9 @@ class ReduceTensorDescriptor(Parameters):
         FLATTENED_INDICES: MIN, MAX and AMAX also say where the extreme is.
     indices_type
         INDICES_32BIT; the others are refused.
+    skip_nan
+        Whether ADD and MUL leave NaN out (as MIOpen's miopenReduceCalculationForward can): a row of NaN alone has the
+        sum 0 and the product 1. Other operations take False only.
 
     Raises
     ------
@@ -122,6 +131,7 @@ class ReduceTensorDescriptor(Parameters):
     nan_propagation: NanPropagation = NanPropagation.NOT_PROPAGATE_NAN
     indices: ReduceTensorIndices = ReduceTensorIndices.NO_INDICES
     indices_type: ReduceTensorIndicesType = ReduceTensorIndicesType.INDICES_32BIT
+    skip_nan: bool = False
 
     @public
     def __post_init__(self) -> None:
@@ -132,6 +142,8 @@ class ReduceTensorDescriptor(Parameters):
             indices=ReduceTensorIndices.parse(self.indices, "indices"),
             indices_type=ReduceTensorIndicesType.parse(self.indices_type, "indices_type"),
         )
+        if type(self.skip_nan) is not bool:
+            raise BadParam(argument="skip_nan", expected="True or False", got=shown(self.skip_nan))
         if self.indices_type is not ReduceTensorIndicesType.INDICES_32BIT:
             raise NotSupported(
                 "32 bits count every tensor's elements, 8 and 16 do not; cuDNN takes no other type either",
@@ -145,7 +157,7 @@ class ReduceTensorDescriptor(Parameters):
     @property
     def params(self) -> tuple[Any, ...]:
         """The values in the order of the ReduceTensor Problem's fields."""
-        return (self.op, self.compute_type, self.nan_propagation)
+        return (self.op, self.compute_type, self.nan_propagation, self.skip_nan)
 
     @property
     def gives_indices(self) -> bool:

@@ -8,6 +8,7 @@ import itertools
 import numpy as np
 import pytest
 from helper import Case, check, compare, everywhere, over
+from where import BACKENDS, open_handle
 
 import portadnn as dnn
 
@@ -232,3 +233,31 @@ def test_long_sums_stay_exact(handle):
         compare(
             handle.to_numpy(c), np.full(dims, a.size / dims[2] * np.float64(a[0, 0, 0])), 5e-6 * a.size / dims[2] * 0.1
         )
+
+
+@pytest.mark.parametrize("dims", ["2x3x5x8", "3x2x300", "70x1x9"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sums_and_products_leave_nan_out(backend, dims):
+    sizes = tuple(map(int, dims.split("x")))
+    rng = np.random.default_rng(3)
+    host = rng.uniform(0.5, 1.5, sizes).astype(np.float32)
+    host[rng.random(sizes) < 0.3] = np.nan
+    host[0] = np.nan
+    with open_handle(backend) as handle:
+        for op, reduce in (("add", np.nansum), ("mul", np.nanprod)):
+            for axis in range(len(sizes)):
+                kept = tuple(1 if i == axis else size for i, size in enumerate(sizes))
+                how = dnn.ReduceTensorDescriptor(op, skip_nan=True)
+                found = dnn.reduce_tensor(handle, how, handle.asarray(host), dnn.TensorDescriptor(kept))
+                want = reduce(host.astype(float), axis, keepdims=True)
+                np.testing.assert_allclose(handle.to_numpy(found), want, 1e-4)
+
+
+def test_only_sums_and_products_leave_nan_out():
+    with dnn.Handle("reference") as handle:
+        x = np.ones((1, 2, 3), np.float32)
+        for op in ("max", "avg", "norm2"):
+            with pytest.raises(dnn.BadParam, match="skip_nan: expected False: only ADD, MUL"):
+                dnn.reduce_tensor(handle, dnn.ReduceTensorDescriptor(op, skip_nan=True), x, x[:, :1].copy())
+        with pytest.raises(dnn.BadParam, match="skip_nan: expected True or False"):
+            dnn.ReduceTensorDescriptor("add", skip_nan=1)

@@ -35,6 +35,13 @@ def _in_rows(problem: ReduceTensor, a: Array) -> Array:
     return rows
 
 
+def _without_nan(problem: ReduceTensor, rows: Array) -> Array:
+    """Return rows with what changes nothing in the place of NaN, where the problem leaves NaN out."""
+    if not problem.skip_nan:
+        return rows
+    return np.where(np.isnan(rows), 0.0 if problem.operation is ReduceTensorOp.ADD else 1.0, rows)
+
+
 def _extremes(problem: ReduceTensor, rows: Array) -> tuple[Array, npt.NDArray[np.int64]]:
     """Return the extremes of rows, and where each is first. NaN wins, or is passed over where others are."""
     if rows.size == 0:
@@ -51,7 +58,7 @@ def _extremes(problem: ReduceTensor, rows: Array) -> tuple[Array, npt.NDArray[np
 
 
 def _values(problem: ReduceTensor, numbers: Numbers, tensors: Arrays) -> Mapping[str, Any]:
-    rows = _in_rows(problem, tensors["a"])
+    rows = _without_nan(problem, _in_rows(problem, tensors["a"]))
     outcome: dict[str, Any] = {}
     if problem.operation in EXTREMES:
         best, where = _extremes(problem, rows)
@@ -63,7 +70,7 @@ def _values(problem: ReduceTensor, numbers: Numbers, tensors: Arrays) -> Mapping
 
 
 def _terms(problem: ReduceTensor, numbers: Numbers, tensors: Arrays) -> Mapping[str, Any]:
-    rows = np.abs(_in_rows(problem, tensors["a"]))
+    rows = np.abs(_without_nan(problem, _in_rows(problem, tensors["a"])))
     if problem.operation in EXTREMES:
         sums = np.abs(_extremes(problem, _in_rows(problem, tensors["a"]))[0])
     else:

@@ -182,6 +182,43 @@ MIOPEN_16BIT_INDICES = miopenIndicesType_t.MIOPEN_16BIT_INDICES
 MIOPEN_8BIT_INDICES = miopenIndicesType_t.MIOPEN_8BIT_INDICES
 
 
+class miopenReduceCalculationNanPropagation_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    MIOPEN_REDUCE_CALCULATION_NOT_PROPAGATE_NAN = 0
+    MIOPEN_REDUCE_CALCULATION_PROPAGATE_NAN = 1
+
+
+MIOPEN_REDUCE_CALCULATION_NOT_PROPAGATE_NAN = miopenReduceCalculationNanPropagation_t.MIOPEN_REDUCE_CALCULATION_NOT_PROPAGATE_NAN
+MIOPEN_REDUCE_CALCULATION_PROPAGATE_NAN = miopenReduceCalculationNanPropagation_t.MIOPEN_REDUCE_CALCULATION_PROPAGATE_NAN
+
+
+class miopenReduceCalculationOp_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    MIOPEN_REDUCE_CALCULATION_PROD = 1
+    MIOPEN_REDUCE_CALCULATION_SUM = 2
+
+
+MIOPEN_REDUCE_CALCULATION_PROD = miopenReduceCalculationOp_t.MIOPEN_REDUCE_CALCULATION_PROD
+MIOPEN_REDUCE_CALCULATION_SUM = miopenReduceCalculationOp_t.MIOPEN_REDUCE_CALCULATION_SUM
+
+
+class miopenReduceExtremeOp_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    MIOPEN_REDUCE_EXTREME_ARGMIN = 1
+    MIOPEN_REDUCE_EXTREME_ARGMAX = 2
+    MIOPEN_REDUCE_EXTREME_MIN = 3
+    MIOPEN_REDUCE_EXTREME_MAX = 4
+
+
+MIOPEN_REDUCE_EXTREME_ARGMIN = miopenReduceExtremeOp_t.MIOPEN_REDUCE_EXTREME_ARGMIN
+MIOPEN_REDUCE_EXTREME_ARGMAX = miopenReduceExtremeOp_t.MIOPEN_REDUCE_EXTREME_ARGMAX
+MIOPEN_REDUCE_EXTREME_MIN = miopenReduceExtremeOp_t.MIOPEN_REDUCE_EXTREME_MIN
+MIOPEN_REDUCE_EXTREME_MAX = miopenReduceExtremeOp_t.MIOPEN_REDUCE_EXTREME_MAX
+
+
 class miopenConvolutionMode_t(_CEnum):
     """MIOpen's enumeration, which stands for cudnnConvolutionMode_t."""
 

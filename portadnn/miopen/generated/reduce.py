@@ -10,9 +10,12 @@ from ...handle import Handle
 from ..descriptors import destroy, miopenTensorDescriptor_t, tensor, value_of
 from ..names import function
 from ..reduce import (
+    miopenGetReduceCalculationWorkspaceSize as _GetReduceCalculationWorkspaceSize,
     miopenGetReduceTensorDescriptor as _GetReduceTensorDescriptor,
     miopenGetReductionIndicesSize as _GetReductionIndicesSize,
     miopenGetReductionWorkspaceSize as _GetReductionWorkspaceSize,
+    miopenReduceCalculationForward as _ReduceCalculationForward,
+    miopenReduceExtremeForward as _ReduceExtremeForward,
     miopenReduceTensor as _ReduceTensor,
     miopenReduceTensorDescriptor_t,
     miopenSetReduceTensorDescriptor as _SetReduceTensorDescriptor,
@@ -182,4 +185,83 @@ def miopenReduceTensor(
         workspaceSizeInBytes,
         alpha,
         beta,
+    )
+
+
+@function
+def miopenReduceCalculationForward(
+    handle: Handle,
+    nanPropagation: int,
+    workspace: Any,
+    workspaceSizeInBytes: int,
+    xDesc: miopenTensorDescriptor_t,
+    x: Any,
+    dim: int,
+    reduceCalculationOp: int,
+    reduceDesc: miopenTensorDescriptor_t,
+    y: Any,
+) -> None:
+    """Add up or multiply the numbers along one dim. y has the dims of x without that one. PROPAGATE_NAN makes a row with a NaN NaN, NOT_PROPAGATE_NAN leaves NaN out.
+
+    Return nothing (since 3.3.0).
+
+    C: ``miopenStatus_t miopenReduceCalculationForward(miopenHandle_t handle, miopenReduceCalculationNanPropagation_t nanPropagation, void *workspace, size_t workspaceSizeInBytes, const miopenTensorDescriptor_t xDesc, const void *x, const int32_t dim, const miopenReduceCalculationOp_t reduceCalculationOp, const miopenTensorDescriptor_t reduceDesc, void *y)``
+
+    In portadnn: ``reduce_tensor``.
+    """
+    _ReduceCalculationForward(
+        handle,
+        nanPropagation,
+        workspace,
+        workspaceSizeInBytes,
+        xDesc,
+        tensor(handle, xDesc, x, "x"),
+        dim,
+        reduceCalculationOp,
+        reduceDesc,
+        y,
+    )
+
+
+@function
+def miopenGetReduceCalculationWorkspaceSize(
+    handle: Handle,
+    xDesc: miopenTensorDescriptor_t,
+    dim: int,
+    reduceCalculationOp: int,
+    reduceDesc: miopenTensorDescriptor_t,
+) -> int:
+    """Return the bytes of the workspace of miopenReduceCalculationForward.
+
+    Return sizeInBytes (since 3.3.0).
+
+    C: ``miopenStatus_t miopenGetReduceCalculationWorkspaceSize(miopenHandle_t handle, const miopenTensorDescriptor_t xDesc, const int32_t dim, const miopenReduceCalculationOp_t reduceCalculationOp, const miopenTensorDescriptor_t reduceDesc, size_t *sizeInBytes)``
+
+    In portadnn: ``get_reduction_workspace_size``.
+    """
+    return _GetReduceCalculationWorkspaceSize(handle, xDesc, dim, reduceCalculationOp, reduceDesc)
+
+
+@function
+def miopenReduceExtremeForward(
+    handle: Handle,
+    xDesc: miopenTensorDescriptor_t,
+    x: Any,
+    dim: int,
+    reduceExtremeOp: int,
+    yDesc: miopenTensorDescriptor_t,
+    y: Any,
+    indiceDesc: miopenTensorDescriptor_t,
+    indice: Any,
+) -> None:
+    """Find the least or greatest number along one dim and the first place where it is (32-bit integers). y is not written by ARGMIN and ARGMAX and may be None, with its descriptor.
+
+    Return nothing (since 3.3.0).
+
+    C: ``miopenStatus_t miopenReduceExtremeForward(miopenHandle_t handle, const miopenTensorDescriptor_t xDesc, const void *x, const int32_t dim, const miopenReduceExtremeOp_t reduceExtremeOp, const miopenTensorDescriptor_t yDesc, void *y, const miopenTensorDescriptor_t indiceDesc, void *indice)``
+
+    In portadnn: ``reduce_tensor``.
+    """
+    _ReduceExtremeForward(
+        handle, xDesc, tensor(handle, xDesc, x, "x"), dim, reduceExtremeOp, yDesc, y, indiceDesc, indice
     )

@@ -13,7 +13,7 @@ from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import DataType, ReduceTensorOp
 from ...miopen_driver import form
 from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong
-from ..reduce import ReduceTensor, reduce_tensor
+from ..reduce import NEUTRAL, ReduceTensor, reduce_tensor
 
 _EXTREMES = (ReduceTensorOp.MIN, ReduceTensorOp.MAX, ReduceTensorOp.AMAX)
 
@@ -44,7 +44,8 @@ def _reduce(draws: Draws, choices: Choices, op: str) -> str:
     words = [op, f"a={tensors.text(dims)}", f"c={tensors.text(kept, written=True)}"]
     if choices["indices"] and operation in _EXTREMES:
         words.append(f"indices={tensor(DataType.INT32, kept, draws.choice(LAYOUTS) if draws.one_in(3) else 'nchw')}")
-    return " ".join(words) + f" operation={operation.name.lower()}{choices['nan']}"
+    skipped = " skip_nan=yes" if choices["skip"] and operation in NEUTRAL else ""
+    return " ".join(words) + f" operation={operation.name.lower()}{choices['nan']}{skipped}"
 
 
 def _plain(c: Choices) -> dict[str, str]:
@@ -87,12 +88,19 @@ RECORDS = (
         Drawing(
             _reduce,
             crossed={"dtype": TYPES, "layout": CLASSES, "operation": tuple(ReduceTensorOp)},
-            turns={"size": SIZES, "rank": RANKS, "reduced": _REDUCED, "nan": NAN, "indices": (False, True, False)},
+            turns={
+                "size": SIZES,
+                "rank": RANKS,
+                "reduced": _REDUCED,
+                "nan": NAN,
+                "indices": (False, True, False),
+                "skip": (False, True),
+            },
         ),
         Features(
             _plain,
             {"operation": "add"},
-            more={"indices": (False, True), **plain.TYPES, **plain.BLENDED},
+            more={"indices": (False, True), "skip_nan": ("no", "yes"), **plain.TYPES, **plain.BLENDED},
             implied=_implied,
         ),
         Wrong(
@@ -108,6 +116,7 @@ RECORDS = (
                     "indices=i32:2x3x4x5",
                     "indices=f32:2x1x4x1",
                     "operation=add indices=i32:2x1x4x1",
+                    "skip_nan=yes",
                     "a={t}:3x5 c={t}:3x1",
                     "c={t}:2x3x4x5 in_place=c:a",
                 ),
