@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import checker_inputs as inputs
 from . import record
+from .sets import checker_inputs as inputs
 
 LINES = (62_500, 250_000, 1_000_000)
 MEGABYTES = (6, 25, 100)

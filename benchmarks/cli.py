@@ -22,12 +22,12 @@ from portadnn.problem import every_problem
 from . import capture as captures
 from . import first_calls, graphs, memory, record, runner, scaling, sets
 from . import host as host_time
-from .layers import NETWORKS
 from .peers.choice import frontend_peer, peer_of
 from .roofline import ceilings
 from .roofline import layers as roofline
 from .roofline import plot as roofline_plot
 from .roofline import table as roofline_table
+from .sets.layers import NETWORKS
 from .timing import keep_pages
 
 app = typer.Typer(help="Time problem lines against a peer, alternating.", no_args_is_help=True)

@@ -24,8 +24,8 @@ from portadnn.enums import MathType
 from portadnn.handle import Handle
 
 from . import record
-from .layers import Layer, problem_line
 from .runner import geometric_mean
+from .sets.layers import Layer, problem_line
 
 DIRECTIONS = ("forward", "backward_data", "backward_filter")
 TYPES = {  # problem_line's words, the rest of the line, the largest error over the result's root mean square

@@ -25,7 +25,8 @@ import typer
 import portadnn as dnn
 from portadnn.handle import Handle
 
-from . import layers, record
+from . import record
+from .sets import layers
 
 DIRECTIONS = ("forward", "backward_data", "backward_filter")
 MODES = ("calls", "prepared")

@@ -17,8 +17,8 @@ from portadnn.graph.memory.host import number
 from portadnn.handle import Handle
 
 from .call import normal_values
-from .graph_blocks import GRAPHS, PRODUCTS, Block
 from .runner import brief, geometric_mean
+from .sets.graph_blocks import GRAPHS, PRODUCTS, Block
 from .timing import Side, Timer, alternate, processor_ratio, ratio
 
 BATCH = 200  # calls of a small graph between two waits

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__, get_version
 from .ahead import prepare as _prepare  # noqa: F401  # handles prepare plans by it
 from .descriptors import FilterDescriptor, TensorDescriptor, TensorView
+from .descriptors.layers import ActivationDescriptor, ConvolutionDescriptor, OpTensorDescriptor, PoolingDescriptor
 from .dispatch.prepared import Prepared
 from .enums import (
     ActivationMode,
@@ -61,7 +62,6 @@ from .errors import (
     NotSupported,
 )
 from .handle import Handle
-from .layer_descriptors import ActivationDescriptor, ConvolutionDescriptor, OpTensorDescriptor, PoolingDescriptor
 from .problem import Problem, TensorSpec, parse, parse_line
 from .profiles import attach as _attach  # noqa: F401  # handles ask it for profiles
 from .profiles.violations import ProfileWarning, Violation

@@ -7,8 +7,8 @@ from typing import Any
 
 from portadnn.graph.data_types import data_type
 
-from ..graph_blocks import GRAPHS, Block
 from ..graphs import Refused
+from ..sets.graph_blocks import GRAPHS, Block
 
 _BUSY = 6_000_000  # cycles: 3 ms of an H200
 _WARM = 100  # times of that, after which clocks are what they will be

@@ -24,9 +24,9 @@ from portadnn.finding.find import plain_search
 from portadnn.handle import Handle
 from portadnn.problem import parse
 
-from ..layers import NETWORKS, problem_line
 from ..peers.peer import Peer
 from ..runner import Bench, Row, as_dict, geometric_mean
+from ..sets.layers import NETWORKS, problem_line
 from .ceilings import Ceilings
 
 DIRECTIONS = {"forward": "forward", "data": "backward_data", "filter": "backward_filter"}

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..descriptors import TensorView
+from ..descriptors.layers import ActivationDescriptor
 from ..enums import ActivationMode, NanPropagation, OpTensorOp, SoftmaxAlgorithm
 from ..errors import NotSupported
 from ..handle import Handle
-from ..layer_descriptors import ActivationDescriptor
 from ..ops.activation import activation_backward, activation_forward
 from ..ops.softmax import softmax_forward
 from ..ops.tensor import op_tensor, set_tensor, transform_tensor

@@ -12,9 +12,9 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..descriptors.layers import PoolingDescriptor
 from ..enums import NanPropagation, PoolingMode
 from ..errors import BadParam
-from ..layer_descriptors import PoolingDescriptor
 from ..ops.pooling import pooling_backward, pooling_forward
 from ..problem import TensorSpec
 from ..shapes import pooling_output_dims

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..descriptors import check_descriptor
+from ..descriptors.layers import ActivationDescriptor, check_activation
 from ..dispatch.execute import computes, execute
 from ..enums import ActivationMode, NanPropagation
 from ..errors import NotSupported
 from ..handle import Handle
-from ..layer_descriptors import ActivationDescriptor, check_activation
 from ..problem import Problem, TensorSpec, check_same
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..descriptors import TensorDescriptor, logical_dims
+from ..descriptors.layers import PoolingDescriptor
 from ..dispatch.execute import computes, execute
 from ..enums import NanPropagation, PoolingMode
 from ..errors import BadParam, NotSupported, public, shown
 from ..handle import Handle
-from ..layer_descriptors import PoolingDescriptor
 from ..problem import Problem, TensorSpec, check_same
 from ..shapes import pooling_output_dims
 

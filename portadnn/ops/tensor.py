@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..descriptors.layers import OpTensorDescriptor
 from ..dispatch.execute import computes, execute
 from ..enums import DataType, NanPropagation, OpTensorOp
 from ..errors import BadParam, NotSupported
 from ..handle import Handle
-from ..layer_descriptors import OpTensorDescriptor
 from ..problem import Problem, TensorSpec, check_same
 
 MAX_BROADCAST_DIMS = 5

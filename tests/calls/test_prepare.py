@@ -143,7 +143,7 @@ def test_no_remarks_of_compilers(monkeypatch, capfd):
 
 HELPED = """
 import os, portadnn as dnn
-from portadnn import ahead_helpers
+from portadnn.ahead import helpers as ahead_helpers
 ahead_helpers._LEAST = 1
 started, begun = ahead_helpers.subprocess.Popen, []
 def popen(*args, **options):

@@ -13,11 +13,12 @@ from typer.testing import CliRunner
 
 import portadnn as dnn
 import portadnn.graph as pg
-from portadnn.benchmarks import attention, call, cli, graphs, layers, processors, runner, scaling, sets, timing
+from portadnn.benchmarks import attention, call, cli, graphs, processors, runner, scaling, sets, timing
 from portadnn.benchmarks.call import portadnn_call
 from portadnn.benchmarks.peers.backends import BackendPeer
 from portadnn.benchmarks.peers.frontend import FrontendPeer
 from portadnn.benchmarks.peers.peer import NoEquivalent
+from portadnn.benchmarks.sets import layers
 from portadnn.graph.data_types import data_type
 from portadnn.problem import parse_line
 from portadnn.registry import get_backend

@@ -6,7 +6,7 @@ import pytest
 
 import portadnn as dnn
 from portadnn.benchmarks import drawn
-from portadnn.benchmarks.layers import problem_line
+from portadnn.benchmarks.sets.layers import problem_line
 
 
 def test_layers_are_the_same_each_time_and_all_kinds_are_among_the_first():

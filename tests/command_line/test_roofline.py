@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 import portadnn as dnn
 from portadnn.benchmarks import cli, runner
-from portadnn.benchmarks.layers import NETWORKS, Layer
 from portadnn.benchmarks.roofline import ceilings
 from portadnn.benchmarks.roofline import layers as roofline
 from portadnn.benchmarks.roofline import plot as roofline_plot
 from portadnn.benchmarks.roofline.ceilings import Ceilings
 from portadnn.benchmarks.roofline.layers import Measured
+from portadnn.benchmarks.sets.layers import NETWORKS, Layer
 from portadnn_backends import kernel_text
 from portadnn_backends.cuda import device as cuda
 

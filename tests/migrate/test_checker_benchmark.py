@@ -8,7 +8,7 @@ import pytest
 
 from portadnn.migrate import check
 
-inputs = pytest.importorskip("portadnn.benchmarks.checker_inputs")
+inputs = pytest.importorskip("portadnn.benchmarks.sets.checker_inputs")
 
 
 def test_a_tree(tmp_path):

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...descriptors.layers import ActivationDescriptor
 from ...dispatch.execute import execute
 from ...dispatch.problems import check_handle
 from ...enums import ActivationMode, NanPropagation
 from ...errors import NotSupported
 from ...handle import Handle
-from ...layer_descriptors import ActivationDescriptor
 from ...ops.convolution.algorithms import find_workspace_size
 from ...ops.convolution.calls import convolution_backward_bias
 from ...ops.convolution.fused import convolution_bias_activation_forward

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...descriptors.layers import ConvolutionDescriptor
 from ...errors import BadParam, NotSupported
-from ...layer_descriptors import ConvolutionDescriptor
 from ...problem import TensorSpec
 from ...shapes import convolution_output_dims
 from ..descriptors import Opaque, made, value_of

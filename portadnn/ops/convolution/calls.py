@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ...descriptors import FilterDescriptor, TensorDescriptor, check_descriptor
+from ...descriptors.layers import ConvolutionDescriptor
 from ...dispatch.execute import computes, execute
 from ...dispatch.problems import check_handle, make_problem
 from ...enums import (
@@ -23,7 +24,6 @@ from ...enums import (
 from ...errors import BadParam, NotSupported
 from ...handle import Handle
 from ...hooks import CALL_HOOKS, computing
-from ...layer_descriptors import ConvolutionDescriptor
 from ...problem import Problem, TensorSpec
 from ...shapes import convolution_output_dims
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...descriptors.layers import ConvolutionDescriptor
 from ...dispatch.problems import check_handle
 from ...enums import (
     ConvolutionBwdDataAlgo,
@@ -15,7 +16,6 @@ from ...enums import (
 )
 from ...errors import public
 from ...handle import Handle
-from ...layer_descriptors import ConvolutionDescriptor
 from .algorithms import (
     DATA,
     FILTER,

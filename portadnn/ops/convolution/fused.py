@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from ...descriptors import FilterDescriptor, TensorDescriptor, check_descriptor
+from ...descriptors.layers import ActivationDescriptor, ConvolutionDescriptor, check_activation
 from ...dispatch.choice import workspace_size
 from ...dispatch.execute import computes, execute
 from ...dispatch.problems import check_handle, make_problem
@@ -22,7 +23,6 @@ from ...enums import (
 )
 from ...errors import BadParam, public
 from ...handle import Handle
-from ...layer_descriptors import ActivationDescriptor, ConvolutionDescriptor, check_activation
 from ...problem import TensorSpec, check_same
 from .calls import Convolution, ConvolutionForward
 

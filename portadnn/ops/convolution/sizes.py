@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...descriptors import FilterDescriptor, TensorDescriptor, logical_dims
+from ...descriptors.layers import ConvolutionDescriptor
 from ...dispatch.choice import workspace_size
 from ...enums import ConvolutionBwdDataAlgo, ConvolutionBwdFilterAlgo, ConvolutionFwdAlgo, DnnEnum
 from ...errors import BadParam, public
 from ...handle import Handle
-from ...layer_descriptors import ConvolutionDescriptor
 from ...shapes import convolution_output_dims
 from .calls import (
     Convolution,

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .ahead_helpers import dealt, started, wait
-from .arguments import as_items
-from .descriptors import TensorView
-from .dispatch.choice import choose
-from .dispatch.choice import prepare as make_plan
-from .dispatch.prepared import Prepared
-from .enums import DnnEnum
-from .errors import BadParam, DnnError, shown
-from .handle import Handle, prepare_handles_by
-from .problem import Problem, TensorSpec, parse
+from ..arguments import as_items
+from ..descriptors import TensorView
+from ..dispatch.choice import choose
+from ..dispatch.choice import prepare as make_plan
+from ..dispatch.prepared import Prepared
+from ..enums import DnnEnum
+from ..errors import BadParam, DnnError, shown
+from ..handle import Handle, prepare_handles_by
+from ..problem import Problem, TensorSpec, parse
+from .helpers import dealt, started, wait
 
 if TYPE_CHECKING:
     from portadnn_backends.base import Device, Plan
 
-    from .recording import Recording
+    from ..recording import Recording
 
 
 Wanted = tuple[Problem, "DnnEnum | None"]  # and the algorithm that is asked for
@@ -48,7 +48,7 @@ prepare_handles_by(prepare)
 
 
 def _recording(what: Any) -> Recording | None:
-    from .recording.reader import Recording, read
+    from ..recording.reader import Recording, read
 
     if isinstance(what, os.PathLike) or (isinstance(what, str) and _is_file(what)):
         return read(what)
@@ -118,7 +118,7 @@ def _chosen_prepares(handle: Handle, problem: Problem, algo: DnnEnum | None, dev
 
 
 def help_out() -> None:
-    """Prepare what standard input names, for the kernel cache, in a process of :mod:`portadnn.ahead_helpers`."""
+    """Prepare what standard input names, for the kernel cache, in a process of :mod:`portadnn.ahead.helpers`."""
     asked = json.load(sys.stdin)
     with Handle(asked["backend"], asked["device"], profile="") as handle:
         prepare(handle, asked["lines"])
@@ -141,7 +141,7 @@ def _zeros(device: Device, spec: TensorSpec) -> Any:
 
 def _graphs(handle: Handle, recording: Recording) -> dict[str, str]:
     """Build the graphs of a recording once; their kernels stay in the kernel cache."""
-    from .recording.building import built
+    from ..recording.building import built
 
     refused = {}
     for number, data in recording.graphs.items():

@@ -14,12 +14,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .dispatch.choice import choose
-from .handle import Handle
-from .problem import Problem
+from ..dispatch.choice import choose
+from ..handle import Handle
+from ..problem import Problem
 
 if TYPE_CHECKING:
-    from .enums import DnnEnum
+    from ..enums import DnnEnum
 
 _HELPER = "PORTADNN_PREPARES_FOR"  # set in a helper: it starts none itself
 _LEAST = 6  # texts for each process: starting one takes as long as compiling three

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from .arguments import as_integer, as_integers, as_real
-from .descriptors import Parameters
-from .enums import (
+from ..arguments import as_integer, as_integers, as_real
+from ..enums import (
     ActivationMode,
     ConvolutionMode,
     DataType,
@@ -20,8 +19,9 @@ from .enums import (
     OpTensorOp,
     PoolingMode,
 )
-from .errors import BadParam, NotSupported, public
-from .problem import MAX_DIMS
+from ..errors import BadParam, NotSupported, public
+from ..problem import MAX_DIMS
+from . import Parameters
 
 
 def _first(values: tuple[int, ...], requested: int) -> tuple[int, ...]:

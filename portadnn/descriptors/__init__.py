@@ -11,10 +11,10 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy.typing as npt
 
-from .arguments import as_integer, as_integers
-from .enums import DataType, TensorFormat
-from .errors import BadParam, DnnError, NotSupported, public, shown, written
-from .problem import MAX_DIMS, MAX_SPAN, TensorSpec, packed_strides
+from ..arguments import as_integer, as_integers
+from ..enums import DataType, TensorFormat
+from ..errors import BadParam, DnnError, NotSupported, public, shown, written
+from ..problem import MAX_DIMS, MAX_SPAN, TensorSpec, packed_strides
 
 
 def make_spec(dims: Any, dtype: Any, format: Any = TensorFormat.NCHW, strides: Any = None) -> TensorSpec:
