@@ -63,7 +63,7 @@ class Building:
         """Append what fills the table of sequences without padding."""
         op, b = self.operands, self.operands.sizes.b
         parameters, binds, pairs = "", "", ""
-        args: list[Arg] = [self.table, op.tensor("SEQ_LEN_Q"), op.tensor("SEQ_LEN_KV"), int32(b)]
+        args: list[Arg] = [self.table, *map(op.tensor, op.lengths_ports()), int32(b)]
         for port, place in op.ragged.items():
             info, name = op.at(port), f"offsets{place}"
             assert info.ragged_offset is not None

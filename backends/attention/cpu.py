@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from portadnn.graph.enums import knob_type
 from portadnn.graph.knobs import knob
 from portadnn.graph.memory.ragged import OF_QUERIES
+from portadnn.graph.ops.attention import is_cumulative, lengths_port
 
 from ..base import Arg, Device, DeviceInfo, WorkspaceArg
 from ..engines.conv.cpu.common import WORK_GROUPS_PER_CORE
@@ -20,6 +21,12 @@ _PACK_ROWS = 32
 _PACK_FILE = "opencl/attention/pack_cpu.cl"
 _FORWARD_FILE = "opencl/attention/forward_cpu.cl"
 ROWS, COLUMNS = 48, 128  # of a tile of scores, about
+
+
+def _length_defines(op: Operands, port: str) -> Defines:
+    """Return what the kernels that pack are told of lengths of sequences."""
+    found: Defines = {**op.type_of("LENGTH_T", port), "LENGTH_STEP": op.at(port).strides[0]}
+    return {**found, "LENGTH_SUMMED": 1} if is_cumulative(port) else found
 
 
 @dataclass(frozen=True)
@@ -105,12 +112,12 @@ class CpuBuilding(Building):
         b, h, s, length = op.dims(port)
         padded = round_up(s, multiple)
         packed = Packed(self.workspace.take(b * h * padded * pitch, real), h, length, padded, pitch)
-        lengths = "SEQ_LEN_Q" if port in OF_QUERIES else "SEQ_LEN_KV"
+        lengths = lengths_port(op.op.uids, "Q" if port in OF_QUERIES else "KV")
         args: tuple[Arg, ...] = (*op.placed(port), packed.memory, self.numbers)
         args += tuple(int32(v) for v in (h, s, length, padded, pitch))
         if op.ragged:
             args += (self.table,)
-        elif op.find(lengths):
+        elif lengths is not None:
             args += (op.tensor(lengths),)
         defines: Defines = {
             f"DTYPE_{real.name}": 1,
@@ -119,8 +126,7 @@ class CpuBuilding(Building):
             **form,
             **op.type_of("X_T", port),
             **op.places({port: "x"}),
-            **op.type_of("LENGTH_T", lengths),
-            "LENGTH_STEP": op.at(lengths).strides[0] if op.find(lengths) else 0,
+            **({} if lengths is None else _length_defines(op, lengths)),
             "SIDE": int(port not in OF_QUERIES),
             "FACTOR": NUMBERS.index(f"DESCALE_{port}"),
         }

@@ -12,7 +12,7 @@ from portadnn.graph.data_types import data_type
 from portadnn.graph.enums import diagonal_alignment
 from portadnn.graph.layout import row_major
 from portadnn.graph.operation_graph import OperationGraph, TensorInfo
-from portadnn.graph.ops.attention import keys_of, sizes_of
+from portadnn.graph.ops.attention import is_cumulative, keys_of, lengths_port, sizes_of
 
 from ..base import Arg, ConstantArg, ScalarArg, TensorArg, WorkspaceArg
 from ..graph_launches import Scalar
@@ -158,8 +158,8 @@ class Operands:
         args += [numbers, words]
         if self.ragged:
             args.append(table)
-        elif self.find("SEQ_LEN_Q"):
-            args += [self.tensor("SEQ_LEN_Q"), self.tensor("SEQ_LEN_KV")]
+        else:
+            args += [self.tensor(port) for port in self.lengths_ports()]
         for port in ("BIAS", "BLOCK_MASK"):
             if self.find(port):
                 args += self.placed(port)
@@ -183,6 +183,8 @@ class Operands:
             found["ALIBI"] = 1
         if self.draws:
             found["DRAWN"] = 1
+        if self.op.values.get("stats_use_log2"):
+            found["STATS_LOG2"] = 1
         return {**found, **self.type_of("MASK_T", "DROPOUT_MASK")}
 
     def places(self, names: Mapping[str, str]) -> Defines:
@@ -192,12 +194,17 @@ class Operands:
 
     def lengths(self) -> Defines:
         """Return how the program's lengths of sequences lie."""
-        if not self.find("SEQ_LEN_Q"):
-            return {}
         found: Defines = {}
-        for name, port in (("ROWS", "SEQ_LEN_Q"), ("COLUMNS", "SEQ_LEN_KV")):
+        for name, port in zip(("ROWS", "COLUMNS"), self.lengths_ports(), strict=False):
             found |= {**self.type_of(f"{name}_T", port), f"{name}_STEP": self.at(port).strides[0]}
+            if is_cumulative(port):
+                found[f"{name}_SUMMED"] = 1
         return found
+
+    def lengths_ports(self) -> tuple[str, ...]:
+        """Return the ports of the lengths of queries' and of keys' sequences; none where there are no lengths."""
+        found = (lengths_port(self.op.uids, side) for side in ("Q", "KV"))
+        return tuple(port for port in found if port is not None)
 
     def type_of(self, name: str, port: str) -> Defines:
         """Return the type of a tensor as a define; none without that tensor."""

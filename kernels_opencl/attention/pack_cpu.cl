@@ -1,7 +1,7 @@
 // Queries, keys, values and the output's gradient as attention's CPU kernels read them (attention/cpu.h): a work-group packs
 // PACK_ROWS rows of a head, or the NR rows of a panel. What lies beyond the sequences is not read, and zeros.
 //
-// Host defines: X_T; LENGTH_T with the lengths of sequences, LENGTH_STEP apart, or RAGGED with a table that has them (attention/placed.h), RAGGED_x
+// Host defines: X_T; LENGTH_T with the lengths of sequences, LENGTH_STEP apart (LENGTH_SUMMED: sums of them), or RAGGED with a table that has them (attention/placed.h), RAGGED_x
 // and SIDE, 0 for rows of queries and 1 for those of keys; FACTOR, the place of the number that makes true numbers of it.
 
 #include "conv/cpu.h"
@@ -17,7 +17,11 @@ typedef vreal unaligned_private __attribute__((aligned(sizeof(real))));
 #elif defined(LENGTH_T)
 #define PD_LENGTH , TENSOR(const ELEMENT(LENGTH_T), lengths)
 #define BIND_LENGTH BIND(const ELEMENT(LENGTH_T), lengths);
+#ifdef LENGTH_SUMMED
+#define ROWS_OF(b) MIN(rows, (int)SUMMED_AT(lengths, b, LENGTH_STEP))
+#else
 #define ROWS_OF(b) MIN(rows, (int)lengths[(b) * LENGTH_STEP])
+#endif
 #else
 #define PD_LENGTH
 #define BIND_LENGTH

@@ -4,6 +4,7 @@
 // of columns, and each column an interval of rows; what else there is comes by defines of the host, types as in common/stored.h:
 //
 //   ROWS_T COLUMNS_T   types of the lengths of sequences, (b) each, ROWS_STEP and COLUMNS_STEP apart; with RAGGED the table has them
+//   ROWS_SUMMED COLUMNS_SUMMED   they are sums of the lengths before each sequence, (b + 1)
 //   BIAS_T         something is added
 //   ALIBI          slope(head) * (j - i) is added
 //   BLOCK_MASK     a bit for each block of 128 x 128 scores
@@ -30,6 +31,16 @@
     at.x##_h = x##_h;        \
     at.x##_s = x##_s;        \
     at.x##_d = x##_d;
+#ifdef ROWS_SUMMED
+#define ROWS_AT(of, b) SUMMED_AT(of, b, ROWS_STEP)
+#else
+#define ROWS_AT(of, b) of[(b) * ROWS_STEP]
+#endif
+#ifdef COLUMNS_SUMMED
+#define COLUMNS_AT(of, b) SUMMED_AT(of, b, COLUMNS_STEP)
+#else
+#define COLUMNS_AT(of, b) of[(b) * COLUMNS_STEP]
+#endif
 #if defined(RAGGED)
 #define PD_LENGTHS PD_RAGGED
 #define PD_BIND_LENGTHS(at) \
@@ -144,7 +155,7 @@ DEVICE sequence the_sequence(const attention *at, int b, int h) {
     const GLOBAL i64 *ragged = at->ragged;
     const int rows = (int)RAGGED_BEGIN(b, 0), columns = (int)RAGGED_ROWS(b, 0);
 #elif defined(ROWS_T)
-    const int rows = (int)at->rows_of[b * ROWS_STEP], columns = (int)at->columns_of[b * COLUMNS_STEP];
+    const int rows = (int)ROWS_AT(at->rows_of, b), columns = (int)COLUMNS_AT(at->columns_of, b);
 #else
     const int rows = at->sq, columns = at->skv;
 #endif

@@ -40,7 +40,12 @@
 
 #define ROW_OUTPUTS PD_STATS PD_MAX PD_SUM
 #define BIND_ROW_OUTPUTS PD_BIND_STATS PD_BIND_MAX PD_BIND_SUM
-#define PUT_ROW(i, top, sum) PD_PUT_STATS(i, (top) + log(sum)) PD_PUT_MAX(i, top) PD_PUT_SUM(i, sum)
+#ifdef STATS_LOG2  // the logarithm to the base of 2
+#define LOGARITHM(top, sum) (((top) + log(sum)) * (real)1.4426950408889634074)
+#else
+#define LOGARITHM(top, sum) ((top) + log(sum))
+#endif
+#define PUT_ROW(i, top, sum) PD_PUT_STATS(i, LOGARITHM(top, sum)) PD_PUT_MAX(i, top) PD_PUT_SUM(i, sum)
 
 #ifdef S_T
 #define MOST_ARGUMENTS , TENSOR(real, most_s), TENSOR(real, most_o)

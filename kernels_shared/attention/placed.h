@@ -10,6 +10,7 @@
 //
 // HAS_ROW(x, b, i) tells whether tensor x has row i of sequence b, of those that its dims have.
 
+#define SUMMED_AT(of, b, step) (of[((b) + 1) * (step)] - of[(b) * (step)])  // a length, from sums of lengths
 #define PLACED(type, x) TENSOR(type, x), const i64 x##_b, const i64 x##_h, const i64 x##_s, const i64 x##_d
 #define FIRST_OF(x, b) (RAGGED_##x ? RAGGED_BEGIN(b, RAGGED_##x) : (b) * (i64)x##_b)
 #define OF(x, b, h) (x + FIRST_OF(x, b) + (h) * (i64)x##_h)

@@ -100,7 +100,7 @@ attention_ragged(TENSOR(i64, table), TENSOR(const ELEMENT(ROWS_T), rows_of), TEN
     RAGGED_BIND
     const i64 b = (i64)GRP(0) * ITEMS + LID(0);
     if (b >= batches) return;
-    i64 rows = rows_of[b * ROWS_STEP], columns = columns_of[b * COLUMNS_STEP], unread = 0;
+    i64 rows = ROWS_AT(rows_of, b), columns = COLUMNS_AT(columns_of, b), unread = 0;
     RAGGED_PAIRS
     table[2 * b * RAGGED] = rows;
     table[2 * b * RAGGED + 1] = columns;

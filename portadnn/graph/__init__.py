@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 from .._version import __version__ as portadnn_version
 from .api import datatypes, wrapper
 from .api.core import Graph as NodeGraph
+from .api.cudnn_handle import DeviceInfo, Handle, create_handle
 from .api.cute_dsl import missing as _missing
-from .api.handles import create_handle, destroy_handle, get_stream, set_stream
+from .api.handles import destroy_handle, get_stream, set_stream
 from .api.introspection import GraphContext
 from .api.module import (
     get_last_error_string,
@@ -79,6 +80,7 @@ from .rules import RULES, Rule
 from .tensor import tensor
 from .tensor import tensor as Tensor  # noqa: N812  (1.32 names it so)
 
+handle = Handle  # 1.32 has both names
 __version__ = frontend_version()
 _install_finder()
 
@@ -86,11 +88,13 @@ __all__ = [
     "FRONTEND_KNOB_TYPE_BASE",
     "RULES",
     "AttributeNotSet",
+    "DeviceInfo",
     "Graph",
     "GraphCheckFailed",
     "GraphContext",
     "GraphError",
     "GraphValidationError",
+    "Handle",
     "InvalidTensorName",
     "InvalidValue",
     "InvalidVariantPack",
@@ -120,6 +124,7 @@ __all__ = [
     "get_stream",
     "graph",
     "graph_cache",
+    "handle",
     "heur_mode",
     "is_frontend_knob_type",
     "jit",

@@ -224,8 +224,7 @@ def _check_offsets(graph: OperationGraph, hosts: Mapping[int, npt.NDArray[Any]])
     for info in graph.packed:
         offsets = None if info.ragged_offset is None else hosts.get(info.ragged_offset)
         if offsets is not None and info.uid in hosts:
-            rows = hosts.get(ragged.rows_of(graph, info.uid) or 0)
-            ragged.check(info, offsets, hosts[info.uid].size, rows)
+            ragged.check(info, offsets, hosts[info.uid].size, ragged.rows_of(graph, info.uid, hosts))
 
 
 def in_workspace(device: Device, workspace: Any, offset: int, info: TensorInfo) -> Any:

@@ -66,6 +66,7 @@ _TABLE: tuple[tuple[str, type[GraphError], str], ...] = (
     ("PG-NODE-006", ShapeDeductionFailed, "a tensor has a wrong number of dims"),
     ("PG-NODE-007", ShapeDeductionFailed, "the dims of an input do not fit"),
     ("PG-NODE-008", ShapeDeductionFailed, "the dims that were set for an output do not follow from the inputs"),
+    ("PG-NODE-009", cudnnGraphNotSupportedError, "the operation is a kernel in CuTe DSL for GPUs of NVIDIA alone"),
     # the graph
     ("PG-GRAPH-001", AttributeNotSet, "the graph has no operations"),
     ("PG-GRAPH-002", InvalidTensorName, "two nodes have one name"),
@@ -97,6 +98,7 @@ _TABLE: tuple[tuple[str, type[GraphError], str], ...] = (
     # reduction
     ("PG-REDUCE-001", ShapeDeductionFailed, "input and output differ in their number of dims"),
     ("PG-REDUCE-002", ShapeDeductionFailed, "a dim is neither kept nor reduced to 1"),
+    ("PG-REDUCE-003", cudnnGraphNotSupportedError, "groups of rows are not reduced in this mode"),
     # normalisation
     ("PG-NORM-001", InvalidValue, "epsilon, momentum and counts are scalars"),
     ("PG-NORM-002", ShapeDeductionFailed, "scale does not say what is normalised"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from .enums import moe_grouped_matmul_mode
 from .memory import coded, ragged
 from .memory import host as memory
 from .operation_graph import Operation, OperationGraph, TensorInfo
-from .ops.attention import keys_of
+from .ops.attention import is_cumulative, keys_of, lengths_port
 
 Numbers = npt.NDArray[Any]
 POISON = 0xA5
@@ -42,19 +43,26 @@ def special(graph: OperationGraph, seed: int) -> dict[int, Numbers]:
             info = graph.at(operation, port)
             if not (info.by_value or info.uid in graph.results):
                 rng = np.random.default_rng(seed + info.uid)
-                made = rng.integers(0, below, info.dims) if below else 2.0 ** rng.integers(-2, 3, info.dims)
+                dims = (info.dims[0] - is_cumulative(port), *info.dims[1:])
+                made = rng.integers(0, below, dims) if below else 2.0 ** rng.integers(-2, 3, dims)
                 found[info.uid] = np.minimum(made, found.get(info.uid, made))
     for operation in attentions:
         for port, uid in (*operation.inputs, *operation.outputs):
             info = graph.by_uid[uid]
             if info.ragged_offset is not None:
-                lengths = found[operation.uids["SEQ_LEN_Q" if port in ragged.OF_QUERIES else "SEQ_LEN_KV"]]
+                at = lengths_port(operation.uids, "Q" if port in ragged.OF_QUERIES else "KV")
+                assert at is not None  # without padding there are lengths
+                lengths = found[operation.uids[at]]
                 if port.startswith("PAGE_TABLE_"):
                     lengths = -(-lengths // graph.at(operation, port[-1]).dims[2])
                 steps = np.cumsum([0, *lengths.ravel()]) * info.strides[2]
                 dims = graph.by_uid[info.ragged_offset].dims
                 found[info.ragged_offset] = (steps // info.ragged_multiplier).reshape(dims)
-    return found
+    return found | {uid: np.concatenate([[[[[0]]]], np.cumsum(found[uid], axis=0)]) for uid in _summed(attentions)}
+
+
+def _summed(attentions: Sequence[Operation]) -> set[int]:
+    return {uid for operation in attentions for port, uid in operation.inputs if is_cumulative(port)}
 
 
 def _of_rows(graph: OperationGraph, seed: int) -> dict[int, Numbers]:
@@ -89,6 +97,7 @@ def _limits(graph: OperationGraph, operation: Operation) -> dict[str, int]:
     table_k, table_v = (dims.get(f"PAGE_TABLE_{port}") for port in "KV")
     keys = keys_of(dims["K"], dims["V"], table_k, table_v, operation.values.get("max_seq_len_kv"))
     below = {"SEQ_LEN_Q": dims["Q"][2] + 1, "SEQ_LEN_KV": keys + 1, "BLOCK_MASK": 256}
+    below |= {f"CU_{port}": below[port] for port in ("SEQ_LEN_Q", "SEQ_LEN_KV")}
     below |= {f"PAGE_TABLE_{port}": dims[port][0] for port in "KV"}
     below |= {port: 0 for port in dims if port.startswith(_FACTORS)}
     return {port: limit for port, limit in below.items() if port in dims}

@@ -273,3 +273,6 @@ for _field in (
     setattr(tensor, _field, property(operator.methodcaller(f"get_{_field}")))
 
 _parse_type = data_type.parse  # inside the class `data_type` is an argument's name as well
+setattr(tensor, "uid_assigned", property(tensor.has_uid))  # noqa: B010
+for _field, _kept in (("pass_by_value", "_value"), ("scalar_type", "_scalar_type")):
+    setattr(tensor, _field, property(operator.attrgetter(_kept)))

@@ -93,6 +93,16 @@ def lengths_of_keys_alone(g):
     attend(g, use_padding_mask=True, seq_len_kv=lengths(g))
 
 
+@wrong("PG-SDPA-004", UNSET, "SEQ_LEN_Q, CU_SEQ_LEN_Q", "cu_seq_len_q")
+def lengths_and_their_sums(g):
+    attend(g, use_padding_mask=True, seq_len_q=lengths(g), cu_seq_len_q=lengths(g, 3))
+
+
+@wrong("PG-NODE-007", SHAPE, "CU_SEQ_LEN_KV", "[3, 1, 1, 1]", "[2, 1, 1, 1]")
+def sums_of_too_few_lengths(g):
+    attend(g, use_padding_mask=True, seq_len_q=lengths(g), cu_seq_len_kv=lengths(g))
+
+
 @wrong("PG-NODE-007", SHAPE, "SEQ_LEN_Q", "[2, 1, 1, 1]", "[3, 1, 1, 1]")
 def lengths_of_another_batch(g):
     attend(g, use_padding_mask=True, seq_len_q=lengths(g, 3), seq_len_kv=lengths(g))

@@ -132,6 +132,31 @@ def a_reduction_by_a_part(g):
     out(g.reduction(x(g, 2, 3, 4), R.ADD)).set_dim([2, 2, 4])
 
 
+@wrong("PG-REDUCE-003", NOT_SUPPORTED, "ADD", "AVG", "divide")
+def an_average_of_groups(g):
+    g.reduction(x(g, 1, 6, 4), R.AVG, group_offset=x(g, 2, 1, 1))
+
+
+@wrong("PG-NODE-007", SHAPE, "group_offset", "(groups, 1, 1)", "[1, 2, 1]")
+def groups_along_another_dim(g):
+    g.reduction(x(g, 1, 6, 4), R.ADD, group_offset=x(g, 1, 2, 1))
+
+
+@wrong("PG-TENSOR-017", VALUE, "group_offset", "list")
+def groups_of_numbers(g):
+    g.reduction(x(g, 1, 6, 4), R.ADD, group_offset=[0, 3])
+
+
+@wrong("PG-NODE-009", NOT_SUPPORTED, "gdn", "CuTe DSL")
+def linear_attention(g):
+    g.gdn(x(g, 1, 6, 4), x(g, 1, 6, 4))
+
+
+@wrong("PG-NODE-009", NOT_SUPPORTED, "group_offset")
+def blocks_quantised_by_groups(g):
+    g.block_scale_quantize(x(g, 1, 64, 64), 32, group_offset=x(g, 2, 1, 1))
+
+
 @wrong("PG-NODE-003", UNSET, "reduction_mode")
 def a_reduction_without_mode(g):
     g.reduction(x(g, 2, 3), R.NOT_SET)

@@ -1,9 +1,12 @@
 """The names of cudnn-frontend 1.32, all there but for those that are told; and what a graph shows of itself."""
 
+import inspect
+
 import numpy as np
 import pytest
 
 import portadnn.graph as cudnn
+from portadnn.graph.api import cute_dsl
 from portadnn.graph.node import KINDS
 
 
@@ -19,11 +22,9 @@ cuda_graph_retention knob_type FRONTEND_KNOB_TYPE_BASE is_frontend_knob_type cre
 create_device_properties numerical_note build_plan_policy data_type tensor_reordering heur_mode tensor knob
 cudnnGraphNotSupportedError diagonal_alignment attention_implementation moe_grouped_matmul_mode scalar_type
 reshape_mode create_handle destroy_handle get_stream set_stream Handle DeviceInfo __version__ NodeType Tensor
-pygraph GraphContext Node graph jit graph_cache sdpa_capabilities Graph wrapper ops experimental engines
+pygraph GraphContext Node handle graph jit graph_cache sdpa_capabilities Graph wrapper ops experimental engines
 """)
-MODULE_MISSING = words("""
-DeviceInfo Handle engines
-""")
+MODULE_MISSING = {"engines"}
 
 # of its class pygraph, and of the class behind it
 PYGRAPH = words("""
@@ -47,7 +48,6 @@ gdn gdn2 gdn2_bwd gdn2_summary gdn2_summary_bwd gdn_bwd gdn_summary gdn_summary_
 gdp_summary_bwd kda kda_bwd kda_summary kda_summary_bwd mamba2 mamba2_bwd mamba2_summary mamba2_summary_bwd
 """)
 LINEAR_ATTENTION = {name for name in PYGRAPH if name.partition("_")[0] in ("gdn", "gdn2", "gdp", "kda", "mamba2")}
-PYGRAPH_MISSING = LINEAR_ATTENTION
 
 
 def test_the_module_has_the_names():
@@ -55,7 +55,64 @@ def test_the_module_has_the_names():
 
 
 def test_the_class_has_the_names():
-    assert {name for name in PYGRAPH if not hasattr(cudnn.pygraph, name)} == PYGRAPH_MISSING
+    assert all(hasattr(cudnn.pygraph, name) for name in PYGRAPH)
+    assert set(cute_dsl.NODES) == LINEAR_ATTENTION
+
+
+# keywords that 1.32 names otherwise than 1.23, or has besides
+KEYWORDS = {
+    "sdpa": "cu_seq_len_q cu_seq_len_kv stats_use_log2 max_total_seq_len_q max_total_seq_len_kv unfuse_fma",
+    "sdpa_fp8": "cu_seq_len_q cu_seq_len_kv stats_use_log2 max_total_seq_len_q max_total_seq_len_kv implementation",
+    "sdpa_mxfp8": "cu_seq_len_q cu_seq_len_kv paged_attention_k_table paged_attention_v_table"
+    " paged_attention_max_seq_len_kv",
+    "reduction": "group_offset",
+    "block_scale_quantize": "group_offset",
+    "get_workspace_size_plan_at_index": "handle override_uids override_shapes override_strides",
+    "deserialize": "enforce_precompiled",
+    "execute": "tensor_dict tensor_uids",
+}
+
+
+def test_methods_have_the_keywords():
+    for name, keywords in KEYWORDS.items():
+        assert words(keywords) <= inspect.signature(getattr(cudnn.pygraph, name)).parameters.keys(), name
+
+
+def test_keywords_of_both_versions():
+    g, a, b, c = example()
+    g.build(heuristics=[cudnn.heur_mode.A])
+    written = g.serialize()
+    g.deselect_engines(engine_names=["none"]).deselect_workspace_greater_than(workspace_limit=1 << 20)
+    ones = {a: np.ones((1, 2, 3), np.float32), b: np.ones((1, 3, 4), np.float32), c: np.empty((1, 2, 4), np.float32)}
+    g.execute(tensor_dict=ones)
+    assert (ones[c] == 3).all()
+    other = cudnn.pygraph(handle=cudnn.create_handle("reference"))
+    other.deserialize(pyobj=written, enforce_precompiled=False)
+    assert other.get_node("mm") is not None
+    assert other.tensor_like(template=np.ones((2, 3), np.float32)).get_dim() == [2, 3]
+    with pytest.raises(TypeError, match="tensor_or_array"):
+        other.tensor_like(np.ones(3), template=np.ones(3))
+
+
+def test_a_handle_is_a_number_and_an_object():
+    opened = cudnn.create_handle("reference")
+    assert isinstance(opened, cudnn.Handle)
+    assert cudnn.handle is cudnn.Handle
+    assert {int(opened): "found"}[opened] == "found"
+    assert opened.backend_handle == opened
+    assert opened.stream == cudnn.get_stream(opened)
+    device = opened.device
+    assert isinstance(device, cudnn.DeviceInfo)
+    assert (device.ordinal, device.compute_capability, device.sm_version) == (0, (0, 0), 0)
+    assert (device.sm_count >= 1, bool(device.device_name), device.device_name in repr(opened)) == (True,) * 3
+    assert cudnn.Handle(int(opened)) == opened
+    cudnn.destroy_handle(opened)
+    assert (opened.backend_handle, opened.stream, "closed" in repr(opened)) == (None, None, True)
+    for number in (opened, 10**9, "1", True):
+        with pytest.raises(cudnn.InvalidValue, match="PG-PLAN-003"):
+            cudnn.Handle(number)
+    with pytest.raises(cudnn.InvalidValue, match="PG-PLAN-003"):
+        _ = opened.device
 
 
 def test_every_kind_of_node_has_a_type():
@@ -88,6 +145,7 @@ def test_a_graph_shows_its_nodes_and_tensors():
     assert (g.get_inputs(), g.get_outputs()) == ([a, b], [c])
     assert g.context.io_data_type is cudnn.data_type.FLOAT
     assert (a.dim, a.stride, a.name, a.uid, a.is_virtual) == ([1, 2, 3], [6, 3, 1], "a", 7, False)
+    assert (a.uid_assigned, b.uid_assigned, a.pass_by_value, a.scalar_type) == (True, False, None, None)
     g.validate()
     told = g.inspect()
     assert told["tensors"]["c"] == {

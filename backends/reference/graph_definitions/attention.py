@@ -64,7 +64,7 @@ class Attention:
         self.sizes = n = sizes_of(t["Q"].shape, t["K"].shape, t["V"].shape, keys)
         everywhere = np.full((n.b, 1, 1, 1), max(n.sq, n.skv))
         self.rows, self.columns = np.arange(n.sq).reshape(n.sq, 1), np.arange(n.skv)
-        self.lengths = tuple(t.get(f"SEQ_LEN_{side}", everywhere) for side in ("Q", "KV"))
+        self.lengths = tuple(self._lengths(side, everywhere) for side in ("Q", "KV"))
         self.dead = self.rows >= self.lengths[0]
         self.q = self.alive(t["Q"])
         beyond = self.columns.reshape(n.skv, 1) >= self.lengths[1]
@@ -73,6 +73,11 @@ class Attention:
             for port in "KV"
         )
         self.masked = self._masked()
+
+    def _lengths(self, side: str, everywhere: Array) -> Array:
+        if f"CU_SEQ_LEN_{side}" in self.t:
+            return np.diff(self.t[f"CU_SEQ_LEN_{side}"], axis=0)
+        return self.t.get(f"SEQ_LEN_{side}", everywhere)
 
     def alive(self, rows: Array) -> Array:
         """Return what there is of each row with zeros beyond the sequences."""
@@ -149,7 +154,8 @@ def _sdpa(graph: OperationGraph, op: Operation, t: Tensors) -> Mapping[str, Any]
 
 def rows(at: Attention, top: Array, total: Array) -> dict[str, Any]:
     """Return what there is of each row, and the mask that was drawn."""
-    return {"STATS": top + np.log(total), "MAX": top, "SUM_EXP": total, "RNG_DUMP": at.kept()}
+    unit = math.log(2) if at.op.values.get("stats_use_log2") else 1.0
+    return {"STATS": (top + np.log(total)) / unit, "MAX": top, "SUM_EXP": total, "RNG_DUMP": at.kept()}
 
 
 def probabilities(at: Attention, s: Array) -> Array:

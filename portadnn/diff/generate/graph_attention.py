@@ -109,8 +109,13 @@ class AttentionNodes(Drawing):
     def _lengths(self, at: Drawn) -> None:
         """Give sequences lengths, and leave their padding out of some tensors, or put keys and values into pages."""
         kind = self.draws.choice(("INT32", "INT64"))
+        summed = self.draws.one_in(4)  # which forward nodes take alone
         for port in ("SEQ_LEN_Q", "SEQ_LEN_KV"):
-            at.inputs[port] = found = self.input((at.sizes.b, *ONE[1:]), kind, apart=True)
+            if summed and not self.draws.one_in(4):
+                at.forward[f"CU_{port}"] = found = self.input((at.sizes.b + 1, *ONE[1:]), kind, apart=True)
+            else:
+                to = at.forward if summed else at.inputs
+                to[port] = found = self.input((at.sizes.b, *ONE[1:]), kind, apart=True)
             if not self.draws.one_in(8):
                 found.tensor.set_stride(ONE)
         at.how["use_padding_mask"] = True
@@ -218,6 +223,8 @@ class AttentionNodes(Drawing):
     def _forward(self, at: Drawn) -> dict[str, Value]:
         """Add the node and return its results."""
         at.forward_how["generate_stats"] = stats = self.draws.one_in(2)
+        if stats and at.forward.keys() - {"SCALE_O"} and self.draws.one_in(3):
+            at.forward_how["stats_use_log2"] = True
         asked = [port for port in ("MAX", "SUM_EXP") if self.draws.one_in(6)]
         kind = self._kind(at)
         if at.fp8 and not stats and self.draws.one_in(2):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,26 @@ from ..enums import GraphEnum
 from ..rules import fail
 
 MOST_WHOLE = 2**63 - 1
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def also_named(**others: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function take keywords by other names as well: ``other="own"``."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def renamed(*args: P.args, **kwargs: P.kwargs) -> R:
+            for other, own in others.items():
+                if other in kwargs and own not in kwargs:
+                    kwargs[own] = kwargs.pop(other)
+            return function(*args, **kwargs)
+
+        return renamed
+
+    return decorate
 
 
 def flag(value: Any, name: str) -> bool:

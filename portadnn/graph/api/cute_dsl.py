@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ...errors import shown
+from ..rules import fail
 
 _TEXT = """
 AlignedHCABackward BSA BlockScaledTensor CSA CSACompressorBackward CSACompressorForward CausalConv3dWithCacheSm100
@@ -48,10 +52,40 @@ kimi_delta_attention_forward_jax nvfp4_block_scale_dequantize nvfp4_block_scale_
 qsa_indexed_backward qsa_indexed_forward qsa_select_decode_forward qsa_select_decode_paged_forward qsa_select_forward
 """
 NAMES = frozenset(_TEXT.split())
+MODULES = {  # and why they are not here
+    "fla": "it replaces functions of flash-linear-attention by kernels in CuTe DSL",
+    "jax": "it makes calls of JAX from kernels in CuTe DSL and from cuDNN's plans",
+    "torch": "it registers kernels in CuTe DSL as torch's attention; portadnn.torch has layers and operators",
+}
+NODES = [
+    f"{name}{suffix}"
+    for name in ("gdn", "gdn2", "gdp", "kda", "mamba2")
+    for suffix in ("", "_bwd", "_summary", "_summary_bwd")
+]
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
+        fix = "describe the recurrence by the graph's other operations, or compute it in PyTorch"
+        raise fail("PG-NODE-009", argument=name, expected="an operation of cuDNN's graphs", got=name, fix=fix)
+
+    refuse.__doc__ = f"Refuse: in cudnn-frontend 1.32 {name} is a kernel in CuTe DSL (PG-NODE-009)."
+    refuse.__name__ = name
+    return refuse
+
+
+class CuteDslNodes:
+    """The operations of graphs that exist in CuTe DSL alone; each is refused, as by a cudnn-frontend without it."""
+
+
+for _name in NODES:
+    setattr(CuteDslNodes, _name, _refused(_name))
 
 
 def missing(name: str, module: str = "portadnn.graph") -> Exception:
     """Return the error of a name that a module lacks: an ImportError for a kernel in CuTe DSL."""
+    if name in MODULES:
+        return ImportError(f"{module} has no {name}: {MODULES[name]}")
     if name in NAMES:
         return ImportError(
             f"{module} has no {name}: it is a kernel in CuTe DSL for GPUs of NVIDIA alone (as a rule Blackwell); "

@@ -22,7 +22,7 @@ from ..pack import bind as bind_pack
 from ..plans import Plans, Timing, engines_of
 from ..rules import fail
 from ..tensor import tensor
-from .arguments import listed, pairs, whole
+from .arguments import also_named, listed, pairs, whole
 from .builder import method
 from .handles import handle_of
 from .overrides import Overrides, with_layouts
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @method
 def execute(
     self: Planned,
-    tensor_to_device_buffer: Mapping[Any, Any],
+    tensor_to_device_buffer: Mapping[Any, Any] | None = None,
     workspace: Any = None,
     handle: Any = None,
     override_uids: Any = None,
@@ -43,8 +43,10 @@ def execute(
     override_strides: Any = None,
     tensor_uids: Any = None,
     check: str | None = None,
+    *,
+    tensor_dict: Any = None,
 ) -> None:
-    """Run the plan on a variant pack.
+    """Run the plan on a variant pack, which 1.32 names `tensor_dict`.
 
     Parameters
     ----------
@@ -73,6 +75,8 @@ def execute(
     GraphCheckFailed
         A node, or what nodes compute together, is off (PG-CHECK-001, 002). The results are in the pack.
     """
+    if tensor_to_device_buffer is None:
+        tensor_to_device_buffer = tensor_dict
     none = override_uids is override_shapes is override_strides is None
     overrides = None if none else Overrides(override_uids, override_shapes, override_strides)
     if tensor_uids is not None:
@@ -83,6 +87,7 @@ def execute(
     _run(self, tensor_to_device_buffer, workspace, None, handle, overrides)
 
 
+@also_named(tensor_dict="tensor_to_device_buffer")
 @method
 def execute_plan_at_index(
     self: Planned,

@@ -15,6 +15,7 @@ from ..kernel_cache import checked as checked_format
 from ..operation_graph import OperationGraph
 from ..plans import engines_of
 from ..rules import fail
+from .arguments import also_named, truth
 from .builder import method
 from .core import Graph
 from .handles import handle_of
@@ -106,8 +107,9 @@ def serialize_as(self: Planned, format: str) -> bytes:
     return foreign_files.write(as_data(self._graph, self._frozen or self._graph.freeze()), format)
 
 
+@also_named(handle_="handle_or_data", pyobj="data")
 @method
-def deserialize(self: Planned, handle_or_data: Any, data: Any = None) -> None:
+def deserialize(self: Planned, handle_or_data: Any = None, data: Any = None, enforce_precompiled: bool = False) -> None:
     """Become a graph that was written: ``deserialize(data)``, or ``deserialize(handle, data)`` for another device.
 
     The data may be cudnn-frontend's or hipDNN's as well, in their formats. Tensors are found by uid. A plan that was
@@ -122,9 +124,10 @@ def deserialize(self: Planned, handle_or_data: Any, data: Any = None) -> None:
         not there (PG-FILE-002), or does not take the graph here (PG-ENGINE-001). The graph is
         read nevertheless, and can be built.
     """
+    truth(enforce_precompiled, "enforce_precompiled")  # kernels are compiled here anyway
     if data is None:
         data = handle_or_data
-    else:
+    elif handle_or_data is not None:
         self._handle = handle_or_data
     text = data_of(data)
     self._graph, self._frozen = graph_and_frozen(text)

@@ -14,11 +14,8 @@ _NUMBERS = itertools.count(1)
 _DEFAULT: list[Handle] = []
 
 
-def create_handle(backend: str = "auto", device: int | None = None) -> int:
-    """Open a device and return a handle's number; ``portadnn.Handle`` says what the arguments mean.
-
-    Every place of the Graph API that takes such a number takes a ``portadnn.Handle`` as well.
-    """
+def open_handle(backend: str, device: int | None) -> int:
+    """Open a device and return a handle's number."""
     number = next(_NUMBERS)
     _HANDLES[number] = Handle(backend, device)
     return number
@@ -54,10 +51,15 @@ def handle_of(handle: Any) -> Handle:
         if not _DEFAULT:
             _DEFAULT.append(Handle())
         return _DEFAULT[0]
-    found = _HANDLES.get(handle) if type(handle) is int else None
+    found = find(handle)
     if found is None:
         raise fail("PG-PLAN-003", argument="handle", expected="what create_handle() returned", got=shown(handle))
     return found
+
+
+def find(handle: Any) -> Handle | None:
+    """Return the open handle that a number stands for, None where there is none."""
+    return _HANDLES.get(handle) if isinstance(handle, int) and not isinstance(handle, bool) else None
 
 
 def set_stream(handle: Any, stream: Any) -> None:

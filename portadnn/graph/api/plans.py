@@ -9,7 +9,7 @@ from ..engine import checked
 from ..enums import behavior_note, build_plan_policy, heur_mode, knob_type, numerical_note
 from ..knobs import knob
 from ..plans import engines_of
-from .arguments import listed, pairs, text, whole
+from .arguments import also_named, listed, pairs, text, whole
 from .builder import method
 from .handles import handle_of
 from .overrides import Overrides, with_layouts
@@ -18,6 +18,7 @@ from .planned import Planned
 Self = TypeVar("Self", bound=Planned)
 
 
+@also_named(heuristics="modes")
 @method
 def create_execution_plans(self: Planned, modes: Sequence[heur_mode]) -> None:
     """Ask the heuristics for engines, in the order of the modes.
@@ -85,15 +86,25 @@ def get_workspace_size(
         return 0
     if override_uids is override_shapes is override_strides is None:
         return get_workspace_size_plan_at_index(self, self._chosen)
-    layouts = Overrides(override_uids, override_shapes, override_strides).layouts()
-    other = with_layouts(self, layouts, self._config(self._chosen))
-    plans = other._plans_on(self._handle if handle is None else handle)
-    return plans.plan(other._index(plans)).workspace_size
+    overrides = (override_uids, override_shapes, override_strides)
+    return get_workspace_size_plan_at_index(self, self._chosen, handle, *overrides)
 
 
 @method
-def get_workspace_size_plan_at_index(self: Planned, index: int) -> int:
-    """Return the bytes of workspace that a plan needs; 0 where it is not built."""
+def get_workspace_size_plan_at_index(
+    self: Planned,
+    index: int,
+    handle: Any = None,
+    override_uids: Any = None,
+    override_shapes: Any = None,
+    override_strides: Any = None,
+) -> int:
+    """Return the bytes of workspace that a plan needs, with other dims on request; 0 where it is not built."""
+    if not (override_uids is override_shapes is override_strides is None):
+        layouts = Overrides(override_uids, override_shapes, override_strides).layouts()
+        other = with_layouts(self, layouts, self._config(whole(index, "index", "PG-PLAN-002")))
+        plans = other._plans_on(self._handle if handle is None else handle)
+        return plans.plan(other._index(plans)).workspace_size
     plan = self._plans_on(self._handle).built.get(whole(index, "index", "PG-PLAN-002"))
     return 0 if plan is None else plan.workspace_size
 
@@ -195,6 +206,7 @@ def deselect_behavior_notes(self: Self, notes: Sequence[behavior_note]) -> Self:
     return self
 
 
+@also_named(engine_names="names")
 @method
 def deselect_engines(self: Self, names: Sequence[str]) -> Self:
     """Take no engine whose plans' names contain one of these."""
@@ -202,6 +214,7 @@ def deselect_engines(self: Self, names: Sequence[str]) -> Self:
     return self
 
 
+@also_named(workspace_limit="workspace")
 @method
 def deselect_workspace_greater_than(self: Self, workspace: int) -> Self:
     """Take no plan that needs more bytes of workspace."""

@@ -21,12 +21,13 @@ from ..tensor import tensor
 from . import answers, block_scale, cuda_graphs, execution, files, introspection, norm, pointwise, rows
 from . import plans as plan_methods
 from . import tensors as tensor_methods
-from .arguments import truth, whole
+from .arguments import also_named, truth, whole
 from .attention import fp8 as attention_fp8
 from .attention import mxfp8 as attention_mxfp8
 from .attention import sdpa as attention
 from .builder import NOT_SET
 from .core import Graph
+from .cute_dsl import CuteDslNodes
 from .handles import handle_of
 from .log import log
 from .planned import Planned
@@ -34,7 +35,7 @@ from .planned import Planned
 Tensor: TypeAlias = tensor  # where the class's method of that name hides it
 
 
-class pygraph(Planned):
+class pygraph(CuteDslNodes, Planned):
     """A graph of operations.
 
     Parameters
@@ -123,6 +124,7 @@ class pygraph(Planned):
             made.set_uid(uid)
         return self._graph.declare(made)
 
+    @also_named(template="tensor_or_array", input="tensor_or_array")
     @public
     def tensor_like(self, tensor_or_array: Any, name: str = "", is_virtual: bool = False) -> Tensor:
         """Make a tensor with the dims, strides and type of another one or of an array, of any library.
@@ -187,6 +189,7 @@ class pygraph(Planned):
         self._drop_plans()
         self._chosen = None
 
+    @also_named(heuristics="modes")
     @public
     def build(self, modes: Sequence[heur_mode] = (heur_mode.A, heur_mode.FALLBACK)) -> None:
         """Do everything from ``validate`` to ``build_plans``."""

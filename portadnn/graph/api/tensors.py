@@ -19,7 +19,8 @@ from ..enums import (
 )
 from ..rules import fail
 from ..tensor import tensor
-from .arguments import listed
+from . import groups
+from .arguments import listed, text
 from .builder import NOT_SET, Builder
 
 Sizes = Sequence[int]
@@ -121,9 +122,20 @@ def matmul(
 
 
 def reduction(
-    self: Builder, input: tensor, mode: reduction_mode, compute_data_type: Any = NOT_SET, name: str = ""
+    self: Builder,
+    input: tensor,
+    mode: reduction_mode,
+    compute_data_type: Any = NOT_SET,
+    name: str = "",
+    group_offset: tensor | None = None,
 ) -> tensor:
-    """Return the reduction over the axes along which the output's dims, which have to be set, are 1."""
+    """Return the reduction over the axes along which the output's dims, which have to be set, are 1.
+
+    With `group_offset`, (groups, 1, 1), rows of `input`, (1, rows, columns), from ``group_offset[g]`` on are group g's,
+    and each group is reduced by itself, to (groups, 1, columns) or (groups, 1, 1). It is several nodes then.
+    """
+    if group_offset is not None:
+        return groups.reduction(self, input, mode, compute_data_type, text(name, "name"), group_offset)
     return self._add("reduction", {"X": input}, compute_data_type, name, mode=mode)["Y"]
 
 

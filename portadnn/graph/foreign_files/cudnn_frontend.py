@@ -22,7 +22,7 @@ _BAND = pairs(
     "alibi_mask=use_alibi_mask padding_mask=use_padding_mask dropout_probability left_bound right_bound"
     " diagonal_alignment"
 )
-_SDPA = {**_BAND, **pairs("generate_stats max_seq_len_kv")}
+_SDPA = {**_BAND, **pairs("generate_stats max_seq_len_kv stats_use_log2")}
 _WINDOW = pairs("resample_mode=mode padding_mode pre_padding post_padding stride window generate_index")
 _POINTWISE = pairs("mode axis relu_lower_clip relu_upper_clip relu_lower_clip_slope swish_beta elu_alpha softplus_beta")
 ROWS: dict[str, Row] = {

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ..errors import GraphError
 from ..operation_graph import Operation, OperationGraph, TensorInfo
+from ..ops.attention import is_cumulative, lengths_port
 from ..rules import fail
 from .host import flat
 
@@ -55,11 +56,15 @@ def lengths(
         info = graph.by_uid[uid]
         if info.ragged_offset is None:
             continue
-        of = operation.uids["SEQ_LEN_Q" if port in OF_QUERIES else "SEQ_LEN_KV"]
+        lengths_at = lengths_port(operation.uids, "Q" if port in OF_QUERIES else "KV")
+        assert lengths_at is not None  # without padding there are lengths
+        of, summed = operation.uids[lengths_at], is_cumulative(lengths_at)
         _, rows = sequences(info, offsets(info.ragged_offset), sys.maxsize)
         if port.startswith("PAGE_TABLE_"):
             rows = rows * graph.at(operation, port[-1]).dims[2]
-        found[of] = np.minimum(found.get(of, known[of]), rows.reshape(-1, 1, 1, 1))
+        before = found.get(of, known[of])
+        least = np.minimum(np.diff(before, axis=0) if summed else before, rows.reshape(-1, 1, 1, 1))
+        found[of] = np.concatenate([[[[[0]]]], np.cumsum(least, axis=0)]) if summed else least
     return found
 
 
@@ -113,12 +118,15 @@ def _leads_nowhere(info: TensorInfo, begins: Array, room: int) -> GraphError:
     return fail("PG-PACK-012", tensor=info.describe(), expected=expected, got=begins.tolist())
 
 
-def rows_of(graph: OperationGraph, uid: int) -> int | None:
-    """Return the uid of the lengths of a ragged tensor's sequences."""
+def rows_of(graph: OperationGraph, uid: int, known: Mapping[int, Array]) -> Array | None:
+    """Return the lengths of a ragged tensor's sequences, None where those are not `known` by uid."""
     for operation in graph.operations:
         for port, other in operation.inputs + operation.outputs:
             if other == uid:
-                return operation.uids.get("SEQ_LEN_Q" if port in OF_QUERIES else "SEQ_LEN_KV")
+                found = lengths_port(operation.uids, "Q" if port in OF_QUERIES else "KV")
+                lengths_there = None if found is None else known.get(operation.uids[found])
+                summed = found is not None and is_cumulative(found)
+                return np.diff(lengths_there, axis=0) if summed and lengths_there is not None else lengths_there
     return None
 
 

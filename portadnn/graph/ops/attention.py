@@ -7,7 +7,7 @@ Columns and rows beyond a sequence's lengths are left out. A row without any col
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from ..api.arguments import flag, maybe_number, maybe_whole
@@ -17,6 +17,7 @@ from ..layout import Dims, like, refines, row_major
 from ..node import Attribute, Kind, Node, Port, register
 from .batch_norm import demand_scalars
 
+LENGTHS = ("SEQ_LEN_Q", "SEQ_LEN_KV", "CU_SEQ_LEN_Q", "CU_SEQ_LEN_KV")
 BLOCK = 128  # rows and columns behind one bit of a block mask
 _INTEGERS = (data_type.INT32, data_type.INT64)
 
@@ -136,20 +137,33 @@ def _demand_broadcast(node: Node, port: str, wanted: Dims) -> None:
         )
 
 
+def lengths_port(ports: Container[str], side: str) -> str | None:
+    """Return the port of the lengths of queries' (Q) or keys' (KV) sequences: one each, or sums of those before."""
+    return next((port for port in (f"SEQ_LEN_{side}", f"CU_SEQ_LEN_{side}") if port in ports), None)
+
+
+def is_cumulative(port: str) -> bool:
+    """Tell whether a port has sums of lengths, from 0 on, one more than there are sequences."""
+    return port.startswith("CU_")
+
+
 def _check_lengths(node: Node, sizes: Sizes) -> None:
-    given = [port for port in ("SEQ_LEN_Q", "SEQ_LEN_KV") if node.has(port)]
-    if node["use_padding_mask"] != (len(given) == 2) or len(given) == 1:
+    given = [port for port in LENGTHS if node.has(port)]
+    sides = {port.removeprefix("CU_") for port in given}
+    if node["use_padding_mask"] != (len(sides) == 2) or len(given) not in (0, 2):
         raise node.fail(
             "PG-SDPA-004",
             argument="use_padding_mask",
-            expected="use_padding_mask=True with seq_len_q and seq_len_kv, or none of them",
+            expected="use_padding_mask=True with one of seq_len_q and cu_seq_len_q and one of seq_len_kv and "
+            "cu_seq_len_kv, or none of them",
             got=f"use_padding_mask={node['use_padding_mask']} and {', '.join(given) or 'no lengths'}",
             fix="pass use_padding_mask=True, seq_len_q=... and seq_len_kv=...",
         )
     for port in given:
         _demand_integers(node, port)
-        node.inputs[port].as_column((sizes.b, 1, 1, 1))
-        node.demand_dims(port, (sizes.b, 1, 1, 1), "one for each sequence")
+        count = sizes.b + is_cumulative(port)
+        node.inputs[port].as_column((count, 1, 1, 1))
+        node.demand_dims(port, (count, 1, 1, 1), "sums of lengths" if is_cumulative(port) else "one for each sequence")
 
 
 def _check_band(node: Node, sizes: Sizes) -> None:
@@ -289,7 +303,7 @@ OPTIONS = (
     *optional("DROPOUT_SCALE", scalar=True),
     *optional("SINK_TOKEN"),
 )
-PAGES = optional("BLOCK_MASK", "PAGE_TABLE_K", "PAGE_TABLE_V")
+FORWARD_OPTIONS = optional("BLOCK_MASK", "PAGE_TABLE_K", "PAGE_TABLE_V", "CU_SEQ_LEN_Q", "CU_SEQ_LEN_KV")
 OF_ROWS = (
     Port("STATS", optional=True),
     Port("MAX", optional=True, given=True),
@@ -313,9 +327,12 @@ FORWARD_ATTRIBUTES = (
     *ATTRIBUTES,
     Attribute("generate_stats", flag, False),
     Attribute("max_seq_len_kv", maybe_whole, None),
+    Attribute("stats_use_log2", flag, False),
 )
 
-register(Kind("sdpa", (*QKV, *OPTIONS, *PAGES), (Port("O"), *OF_ROWS), _forward, FORWARD_ATTRIBUTES, ragged=True))
+register(
+    Kind("sdpa", (*QKV, *OPTIONS, *FORWARD_OPTIONS), (Port("O"), *OF_ROWS), _forward, FORWARD_ATTRIBUTES, ragged=True)
+)
 register(
     Kind(
         "sdpa_backward",

@@ -44,6 +44,8 @@ def sdpa_fp8(
     paged_attention_k_table: Maybe = None,
     paged_attention_v_table: Maybe = None,
     paged_attention_max_seq_len_kv: int | None = None,
+    max_total_seq_len_q: int | None = None,
+    max_total_seq_len_kv: int | None = None,
     compute_data_type: Any = NOT_SET,
     name: str = "",
     fn: Function = None,
@@ -53,9 +55,10 @@ def sdpa_fp8(
     sink_token: Maybe = None,
     unfuse_fma: bool = False,
     implementation: Any = attention_implementation.AUTO,
+    cu_seq_len_q: Maybe = None,
+    cu_seq_len_kv: Maybe = None,
+    stats_use_log2: bool = False,
     *,
-    max_total_seq_len_q: int | None = None,
-    max_total_seq_len_kv: int | None = None,
     block_mask: Maybe = None,
     score_mod: Function = None,
     sliding_window_length: int | None = None,
@@ -76,6 +79,7 @@ def sdpa_fp8(
         **{"SCALE_S": scale_s, "SCALE_O": scale_o, "SINK_TOKEN": sink_token, **drawn},
         **{"SEQ_LEN_Q": seq_len_q, "SEQ_LEN_KV": seq_len_kv},
         **{"PAGE_TABLE_K": paged_attention_k_table, "PAGE_TABLE_V": paged_attention_v_table},
+        **{"CU_SEQ_LEN_Q": cu_seq_len_q, "CU_SEQ_LEN_KV": cu_seq_len_kv},
     }
     wanted = stats_wanted(is_inference, generate_stats)
     lefts = (diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window)
@@ -93,6 +97,7 @@ def sdpa_fp8(
         dropout_probability=probability,
         generate_stats=wanted,
         max_seq_len_kv=paged_attention_max_seq_len_kv,
+        stats_use_log2=stats_use_log2,
     )
     return [out["O"], out["STATS"] if wanted else None, out["AMAX_S"], out["AMAX_O"]]
 

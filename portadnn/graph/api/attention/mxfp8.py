@@ -49,12 +49,17 @@ def sdpa_mxfp8(
     seq_len_kv: Maybe = None,
     max_total_seq_len_q: int | None = None,
     max_total_seq_len_kv: int | None = None,
+    cu_seq_len_q: Maybe = None,
+    cu_seq_len_kv: Maybe = None,
+    paged_attention_k_table: Maybe = None,
+    paged_attention_v_table: Maybe = None,
+    paged_attention_max_seq_len_kv: int | None = None,
 ) -> list[Maybe]:
     """Return O, the statistics or None, and the largest magnitude of O, of tensors with a scale for each 32 elements.
 
-    Scales of q and k are along their last axes, those of v along the sequence; FP8_E8M0, as
-    ``block_scale_dequantize`` takes them. It is four nodes and a reduction: what is scaled back is FLOAT, and so are
-    the probabilities, which cuDNN's kernels quantise.
+    Scales of q and k are along their last axes, those of v along the sequence, or where it is in pages along the rows
+    of a page; FP8_E8M0, as ``block_scale_dequantize`` takes them. It is four nodes and a reduction: what is scaled
+    back is FLOAT, and so are the probabilities, which cuDNN's kernels quantise.
     """
     given = (("Q", q, descale_q, [1, 32]), ("K", k, descale_k, [1, 32]), ("V", v, descale_v, [32, 1]))
     name = text(name, "name")
@@ -63,6 +68,9 @@ def sdpa_mxfp8(
     how |= {"use_causal_mask": use_causal_mask, "use_causal_mask_bottom_right": use_causal_mask_bottom_right}
     how |= {"left_bound": diagonal_band_left_bound, "right_bound": diagonal_band_right_bound}
     how |= {"use_padding_mask": use_padding_mask, "seq_len_q": seq_len_q, "seq_len_kv": seq_len_kv}
+    how |= {"cu_seq_len_q": cu_seq_len_q, "cu_seq_len_kv": cu_seq_len_kv}
+    how |= {"paged_attention_k_table": paged_attention_k_table, "paged_attention_v_table": paged_attention_v_table}
+    how |= {"paged_attention_max_seq_len_kv": paged_attention_max_seq_len_kv}
     more = {
         "generate_stats": generate_stats,
         "implementation": implementation,

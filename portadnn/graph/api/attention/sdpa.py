@@ -60,6 +60,8 @@ def sdpa(
     paged_attention_k_table: Maybe = None,
     paged_attention_v_table: Maybe = None,
     paged_attention_max_seq_len_kv: int | None = None,
+    max_total_seq_len_q: int | None = None,
+    max_total_seq_len_kv: int | None = None,
     compute_data_type: Any = NOT_SET,
     name: str = "",
     score_mod: Function = None,
@@ -69,12 +71,13 @@ def sdpa(
     score_sum_exp: Maybe = None,
     sink_token: Maybe = None,
     unfuse_fma: bool = False,
+    cu_seq_len_q: Maybe = None,
+    cu_seq_len_kv: Maybe = None,
+    stats_use_log2: bool = False,
     *,
     sliding_window: int | None = None,
     left_bound: int | None = None,
     right_bound: int | None = None,
-    max_total_seq_len_q: int | None = None,
-    max_total_seq_len_kv: int | None = None,
     fn: Function = None,
 ) -> list[Maybe]:
     """Return the attention O, (b, h_q, s_q, d_v), and the logarithm of the sums of exponentials or None.
@@ -96,6 +99,10 @@ def sdpa(
         Adds ``slope * (column - row)``, with a slope for each head.
     use_padding_mask, seq_len_q, seq_len_kv
         Lengths of the sequences, (b, 1, 1, 1), INT32 or INT64.
+    cu_seq_len_q, cu_seq_len_kv
+        In their place the sums of the lengths before each sequence, from 0 on, (b + 1, 1, 1, 1).
+    stats_use_log2
+        The statistics are logarithms to the base of 2. ``sdpa_backward`` takes those to the base of e.
     use_causal_mask, use_causal_mask_bottom_right, diagonal_alignment
         Row i sees columns up to i, or up to i + keys - queries.
     diagonal_band_left_bound, left_bound, sliding_window_length, sliding_window
@@ -126,7 +133,8 @@ def sdpa(
     if changed is not None:
         options = {"bias": bias, "block_mask": block_mask, "use_alibi_mask": use_alibi_mask, "dropout": dropout}
         options |= {"use_padding_mask": use_padding_mask, "rng_dump": rng_dump, "score_max": score_max}
-        options |= {"score_sum_exp": score_sum_exp}
+        options |= {"score_sum_exp": score_sum_exp, "cu_seq_len_q": cu_seq_len_q, "cu_seq_len_kv": cu_seq_len_kv}
+        options |= {"stats_use_log2": stats_use_log2}
         options |= {"use_causal_mask": use_causal_mask or use_causal_mask_bottom_right, "sink_token": sink_token}
         refuse_options(**options, bound=next((one for one in (*lefts, *rights) if one is not None), None))
         tables = {"k": paged_attention_k_table, "v": paged_attention_v_table}
@@ -142,6 +150,7 @@ def sdpa(
         **{"Q": q, "K": k, "V": v, "ATTN_SCALE": attn_scale, "BIAS": bias, "BLOCK_MASK": block_mask},
         **{"SEQ_LEN_Q": seq_len_q, "SEQ_LEN_KV": seq_len_kv, "SINK_TOKEN": sink_token, **drawn},
         **{"PAGE_TABLE_K": paged_attention_k_table, "PAGE_TABLE_V": paged_attention_v_table},
+        **{"CU_SEQ_LEN_Q": cu_seq_len_q, "CU_SEQ_LEN_KV": cu_seq_len_kv},
     }
     out = add_attention(
         self,
@@ -156,6 +165,7 @@ def sdpa(
         dropout_probability=probability,
         generate_stats=wanted,
         max_seq_len_kv=paged_attention_max_seq_len_kv,
+        stats_use_log2=stats_use_log2,
     )
     return [out["O"], out["STATS"] if wanted else None]
 
