@@ -7,6 +7,7 @@ import portadnn as dnn
 from ..arguments import as_integer
 from ..enums import TensorFormat
 from .descriptors import FilterDescriptor, integers, made
+from .storage import IntegerFilter, format_number, integer_type
 from .tensors import data_type, tensor_format
 
 _KCRS = int(TensorFormat.NCHW)  # the one layout before version 4
@@ -14,6 +15,10 @@ _KCRS = int(TensorFormat.NCHW)  # the one layout before version 4
 
 def cudnnSetFilter4dDescriptor(filterDesc, dataType, format, *dims):
     made(filterDesc, FilterDescriptor, "filterDesc")
+    number = integer_type(dataType)
+    if number is not None:
+        filterDesc.set_unread(IntegerFilter(number, dims, format_number(format)))
+        return
     kind, layout = data_type(dataType, "dataType"), tensor_format(format, "format")
     filterDesc.set(dnn.FilterDescriptor(dims, kind, format=layout))
 

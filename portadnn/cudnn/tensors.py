@@ -10,13 +10,14 @@ from ..errors import BadParam
 from .calls import Choice
 from .descriptors import OpTensorDescriptor, TensorDescriptor, integers, made
 from .memory import tensor
+from .storage import VECTORS, IntegerTensor, format_number, integer_type
 
 data_type = Choice(
     "cudnnDataType_t",
     DataType,
-    nearest="INT32 and UINT8 are types of indices and bytes, in which nothing is computed",
+    nearest="integers are computed by convolutions and transforms alone",
 )
-tensor_format = Choice("cudnnTensorFormat_t", TensorFormat, nearest="int8 vectors are not computed in")
+tensor_format = Choice("cudnnTensorFormat_t", TensorFormat, nearest="NCHW_VECT_C is for vectors of bytes")
 nan_option = Choice("cudnnNanPropagation_t", NanPropagation)
 op_tensor_op = Choice(
     "cudnnOpTensorOp_t", OpTensorOp, nearest="cudnnActivationForward has other functions of one tensor"
@@ -25,12 +26,27 @@ op_tensor_op = Choice(
 
 def cudnnSetTensor4dDescriptor(tensorDesc, format, dataType, *dims):
     made(tensorDesc, TensorDescriptor, "tensorDesc")
-    layout, dtype = tensor_format(format, "format"), data_type(dataType, "dataType")
-    tensorDesc.set(dnn.TensorDescriptor(dims, dtype, format=layout))
+    _set_packed(tensorDesc, format, dataType, dims)
+
+
+def _set_packed(descriptor, format, dtype, dims):
+    number = integer_type(dtype)
+    if number is not None:
+        descriptor.set_unread(IntegerTensor(number, dims, format_number(format)))
+        return
+    if format_number(format) == VECTORS:
+        got = data_type.c(data_type(dtype, "dataType")).name
+        raise BadParam(argument="format", expected=f"NCHW or NHWC for {got}", got="CUDNN_TENSOR_NCHW_VECT_C")
+    layout = tensor_format(format, "format")
+    descriptor.set(dnn.TensorDescriptor(dims, data_type(dtype, "dataType"), format=layout))
 
 
 def cudnnSetTensor4dDescriptorEx(tensorDesc, dataType, *numbers):
     made(tensorDesc, TensorDescriptor, "tensorDesc")
+    number = integer_type(dataType)
+    if number is not None:
+        tensorDesc.set_unread(IntegerTensor(number, numbers[:4], strides=numbers[4:]))
+        return
     tensorDesc.set(dnn.TensorDescriptor(numbers[:4], data_type(dataType, "dataType"), strides=numbers[4:]))
 
 
@@ -42,13 +58,16 @@ def cudnnGetTensor4dDescriptor(tensor):
 def cudnnSetTensorNdDescriptor(tensorDesc, dataType, nbDims, dimA, strideA):
     made(tensorDesc, TensorDescriptor, "tensorDesc")
     dims, strides = integers(dimA, nbDims, "dimA"), integers(strideA, nbDims, "strideA")
+    number = integer_type(dataType)
+    if number is not None:
+        tensorDesc.set_unread(IntegerTensor(number, dims, strides=strides))
+        return
     tensorDesc.set(dnn.TensorDescriptor.set_nd(data_type(dataType, "dataType"), dims, strides))
 
 
 def cudnnSetTensorNdDescriptorEx(tensorDesc, format, dataType, nbDims, dimA):
     made(tensorDesc, TensorDescriptor, "tensorDesc")
-    layout, dtype = tensor_format(format, "format"), data_type(dataType, "dataType")
-    tensorDesc.set(dnn.TensorDescriptor(integers(dimA, nbDims, "dimA"), dtype, format=layout))
+    _set_packed(tensorDesc, format, dataType, integers(dimA, nbDims, "dimA"))
 
 
 def cudnnGetTensorNdDescriptor(tensor, nbDimsRequested):

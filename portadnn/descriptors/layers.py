@@ -18,6 +18,7 @@ from ..enums import (
     NanPropagation,
     OpTensorOp,
     PoolingMode,
+    plain_number,
 )
 from ..errors import BadParam, NotSupported, public
 from ..problem import MAX_DIMS
@@ -51,6 +52,14 @@ def check_activation(mode: ActivationMode, ceiling: float, coef: float) -> None:
         raise BadParam(argument="coef", expected="a finite number", got=coef)
     if math.isnan(ceiling) or (mode is ActivationMode.CLIPPED_RELU and not 0 <= ceiling < math.inf):
         raise BadParam(argument="ceiling", expected="a finite number >= 0", got=ceiling)
+
+
+def _arithmetic(compute_type: Any) -> DataType | None:
+    """Return a convolution's compute type: a float type, or INT32 for those of bytes."""
+    number = plain_number(compute_type, "cudnnDataType_t")
+    if compute_type is None or compute_type is DataType.INT32 or number == DataType.INT32:
+        return None if compute_type is None else DataType.INT32
+    return DataType.of(compute_type, "compute_type")
 
 
 @dataclass(frozen=True)
@@ -102,7 +111,7 @@ class ConvolutionDescriptor(Parameters):
             dilation=as_integers(ones if self.dilation is None else self.dilation, "dilation", 1, len(padding)),
             groups=as_integer(self.groups, "groups", 1),
             mode=ConvolutionMode.parse(self.mode, "mode"),
-            compute_type=None if self.compute_type is None else DataType.of(self.compute_type, "compute_type"),
+            compute_type=_arithmetic(self.compute_type),
             math=MathType.parse(self.math, "math"),
         )
 
@@ -125,7 +134,7 @@ class ConvolutionDescriptor(Parameters):
 
         The guide's upscalex and upscaley are the dilation along h and w, as since cuDNN 6.
         """
-        kind = None if compute_type is None else DataType.of(compute_type, "compute_type")
+        kind = _arithmetic(compute_type)
         how = ConvolutionMode.parse(mode, "mode")
         return cls((pad_h, pad_w), (stride_h, stride_w), (dilation_h, dilation_w), 1, how, kind)
 
@@ -140,7 +149,7 @@ class ConvolutionDescriptor(Parameters):
         compute_type: npt.DTypeLike | DataType | None = None,
     ) -> ConvolutionDescriptor:
         """Make an N-D descriptor with C's arguments in C's order (guide section 4.37)."""
-        kind = None if compute_type is None else DataType.of(compute_type, "compute_type")
+        kind = _arithmetic(compute_type)
         how = ConvolutionMode.parse(mode, "mode")
         return cls(*_three(padding=padding, stride=stride, dilation=dilation), 1, how, kind)
 

@@ -52,7 +52,7 @@ def test_a_descriptor_that_is_set_again_reads_anew(handle):
     assert (first == VALUES).all()
     assert (second == VALUES.reshape(2, 2, 2, 3).transpose(0, 3, 1, 2)).all()
     cudnn.cudnnSetTensor4dDescriptor(desc, cudnn.CUDNN_TENSOR_NCHW, cudnn.CUDNN_DATA_HALF, 2, 3, 2, 2)
-    with pytest.raises(dnn.BadParam, match="x: expected an array of float16 or uint8, got float32"):
+    with pytest.raises(dnn.BadParam, match="x: expected an array of float16 or uint8, got float32"):  # to be converted
         copied(handle, desc, x, packed, out)
 
 

@@ -19,8 +19,11 @@ from ...enums import (
 )
 from ...ops.convolution.algorithms import DATA, FILTER, FORWARD, find_ex
 from ..calls import Choice
+from ..descriptors import ConvolutionDescriptor, FilterDescriptor, TensorDescriptor, value_of
 from ..enumerations import enumeration
-from ..memory import find_space
+from ..memory import filter_, find_space, tensor
+from ..storage import is_integer
+from . import integers
 from .descriptors import math_type
 
 forward_algo = Choice("cudnnConvolutionFwdAlgo_t", ConvolutionFwdAlgo)
@@ -72,21 +75,38 @@ def _data(found: Sequence[Any]) -> tuple[int, list[Any]]:
     return _results(found, data_algo, cudnnConvolutionBwdDataAlgoPerf_t)
 
 
-def cudnnFindConvolutionForwardAlgorithm(handle, x, w, conv, y, requestedAlgoCount):
+def cudnnFindConvolutionForwardAlgorithm(handle, x, w, conv, y, convDesc, requestedAlgoCount):
+    if is_integer(x, w, y):
+        call = integers.checked(x, w, conv, y, int(convDesc.reorder))
+        return _forward(integers.algorithms(call, requestedAlgoCount, integers.measured(handle, call)))
     return _forward(dnn.find_convolution_forward_algorithm(handle, x, w, conv, y, requested=requestedAlgoCount))
 
 
-def cudnnFindConvolutionForwardAlgorithmEx(handle, conv, x, w, y, workSpace, workSpaceSizeInBytes, requestedAlgoCount):
+def cudnnFindConvolutionForwardAlgorithmEx(
+    handle, xDesc, raw_x, wDesc, raw_w, convDesc, yDesc, raw_y, workSpace, workSpaceSizeInBytes, requestedAlgoCount
+):
+    x, w = value_of(xDesc, TensorDescriptor, "xDesc"), value_of(wDesc, FilterDescriptor, "wDesc")
+    conv, y = value_of(convDesc, ConvolutionDescriptor, "convDesc"), value_of(yDesc, TensorDescriptor, "yDesc")
+    if is_integer(x, w, y):
+        call = integers.checked(x, w, conv, y, int(convDesc.reorder))
+        seconds = integers.measured(handle, call, (raw_x, raw_w, raw_y))
+        return _forward(integers.algorithms(call, requestedAlgoCount, seconds))
+    tensors = tensor(handle, xDesc, raw_x, "x"), filter_(handle, wDesc, raw_w, "w"), tensor(handle, yDesc, raw_y, "y")
     space = find_space(handle, workSpace, workSpaceSizeInBytes)
-    return _forward(find_ex(FORWARD, handle, (x, w, y), conv, requestedAlgoCount, *space))
+    return _forward(find_ex(FORWARD, handle, tensors, conv, requestedAlgoCount, *space))
 
 
-def cudnnGetConvolutionForwardAlgorithm(handle, x, w, conv, y, preference, memoryLimitInBytes):
+def cudnnGetConvolutionForwardAlgorithm(handle, x, w, conv, y, convDesc, preference, memoryLimitInBytes):
+    if is_integer(x, w, y):
+        return forward_algo.c(integers.checked(x, w, conv, y, int(convDesc.reorder)).algos[0])
     options = {"preference": forward_preference(preference, "preference"), "memory_limit": memoryLimitInBytes}
     return forward_algo.c(dnn.get_convolution_forward_algorithm(handle, x, w, conv, y, **options))
 
 
-def cudnnGetConvolutionForwardAlgorithm_v7(handle, src, filter, conv, dest, requestedAlgoCount):
+def cudnnGetConvolutionForwardAlgorithm_v7(handle, src, filter, conv, dest, convDesc, requestedAlgoCount):
+    if is_integer(src, filter, dest):
+        call = integers.checked(src, filter, conv, dest, int(convDesc.reorder))
+        return _forward(integers.algorithms(call, requestedAlgoCount))
     found = dnn.get_convolution_forward_algorithm_v7(handle, src, filter, conv, dest, requested=requestedAlgoCount)
     return _forward(found)
 

@@ -27,7 +27,9 @@ from ..convolution.descriptors import (
     cudnnSetConvolutionNdDescriptor as _SetConvolutionNdDescriptor,
     cudnnSetConvolutionReorderType as _SetConvolutionReorderType,
 )
+from ..convolution.reorder import cudnnIm2Col as _Im2Col
 from ..descriptors import ConvolutionDescriptor, FilterDescriptor, TensorDescriptor, destroy, value_of
+from ..folding import TensorTransformDescriptor
 from .enums.convolution_descriptor import cudnnConvolutionMode_t, cudnnReorderType_t
 from .enums.tensor import cudnnDataType_t, cudnnMathType_t
 
@@ -280,7 +282,7 @@ def cudnnSetConvolutionReorderType(convDesc: ConvolutionDescriptor, reorderType:
 
     C: ``cudnnStatus_t cudnnSetConvolutionReorderType(cudnnConvolutionDescriptor_t convDesc, cudnnReorderType_t reorderType)``
 
-    It is kept and has no effect: it concerns int8 filters.
+    With NO_REORDER, filters and biases of INT8x32 are read as `cudnnReorderFilterAndBias` leaves them.
     """
     _SetConvolutionReorderType(convDesc, reorderType)
 
@@ -306,10 +308,10 @@ def cudnnGetFoldedConvBackwardDataDescriptors(
     paddedDiffDesc: TensorDescriptor,
     foldedConvDesc: ConvolutionDescriptor,
     foldedGradDesc: TensorDescriptor,
-    filterFoldTransDesc: Any,
-    diffPadTransDesc: Any,
-    gradFoldTransDesc: Any,
-    gradUnfoldTransDesc: Any,
+    filterFoldTransDesc: TensorTransformDescriptor,
+    diffPadTransDesc: TensorTransformDescriptor,
+    gradFoldTransDesc: TensorTransformDescriptor,
+    gradUnfoldTransDesc: TensorTransformDescriptor,
 ) -> None:
     """Not supported: strided gradients need no folding: cudnnConvolutionBackwardData takes every stride.
 
@@ -327,11 +329,20 @@ def cudnnIm2Col(
     convDesc: ConvolutionDescriptor,
     colBuffer: Any,
 ) -> None:
-    """Not supported: no columns are handed out; CUDNN_CONVOLUTION_FWD_ALGO_GEMM makes them in its workspace.
+    """Return nothing (since 2.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnIm2Col(cudnnHandle_t handle, const cudnnTensorDescriptor_t xDesc, const void *x, const cudnnFilterDescriptor_t wDesc, const cudnnConvolutionDescriptor_t convDesc, void *colBuffer)``
+
+    Rows are pixels (n, p, q) and columns (c, r, s), row-major: times the filters as they lie they are the convolution.
     """
-    raise NotSupported("no columns are handed out; CUDNN_CONVOLUTION_FWD_ALGO_GEMM makes them in its workspace")
+    _Im2Col(
+        handle,
+        xDesc,
+        x,
+        value_of(wDesc, FilterDescriptor, "wDesc"),
+        value_of(convDesc, ConvolutionDescriptor, "convDesc"),
+        colBuffer,
+    )
 
 
 @c_function

@@ -7,10 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...handle import Handle
-from ...ops.convolution.calls import convolution_forward
 from ...ops.convolution.find import get_convolution_forward_algorithm_max_count
-from ...ops.convolution.fused import convolution_bias_activation_forward
-from ...ops.convolution.sizes import get_convolution_forward_workspace_size
 from ..calls import c_function
 from ..convolution.algorithms import (
     cudnnConvolutionFwdAlgoPerf_t,
@@ -18,10 +15,14 @@ from ..convolution.algorithms import (
     cudnnFindConvolutionForwardAlgorithmEx as _FindConvolutionForwardAlgorithmEx,
     cudnnGetConvolutionForwardAlgorithm as _GetConvolutionForwardAlgorithm,
     cudnnGetConvolutionForwardAlgorithm_v7 as _GetConvolutionForwardAlgorithm_v7,
-    forward_algo,
+)
+from ..convolution.forward import (
+    cudnnConvolutionBiasActivationForward as _ConvolutionBiasActivationForward,
+    cudnnConvolutionForward as _ConvolutionForward,
+    cudnnGetConvolutionForwardWorkspaceSize as _GetConvolutionForwardWorkspaceSize,
 )
 from ..descriptors import ActivationDescriptor, ConvolutionDescriptor, FilterDescriptor, TensorDescriptor, value_of
-from ..memory import filter_, optional, scratch, tensor
+from ..memory import scratch
 from .enums.convolution_forward import cudnnConvolutionFwdAlgo_t
 
 
@@ -48,6 +49,7 @@ def cudnnFindConvolutionForwardAlgorithm(
         value_of(wDesc, FilterDescriptor, "wDesc"),
         value_of(convDesc, ConvolutionDescriptor, "convDesc"),
         value_of(yDesc, TensorDescriptor, "yDesc"),
+        convDesc,
         requestedAlgoCount,
     )
 
@@ -75,14 +77,7 @@ def cudnnFindConvolutionForwardAlgorithmEx(
     `perfResults` are cudnnConvolutionFwdAlgoPerf_t. An algorithm that needs more workspace has ALLOC_FAILED.
     """
     return _FindConvolutionForwardAlgorithmEx(
-        handle,
-        value_of(convDesc, ConvolutionDescriptor, "convDesc"),
-        tensor(handle, xDesc, x, "x"),
-        filter_(handle, wDesc, w, "w"),
-        tensor(handle, yDesc, y, "y"),
-        workSpace,
-        workSpaceSizeInBytes,
-        requestedAlgoCount,
+        handle, xDesc, x, wDesc, w, convDesc, yDesc, y, workSpace, workSpaceSizeInBytes, requestedAlgoCount
     )
 
 
@@ -110,6 +105,7 @@ def cudnnGetConvolutionForwardAlgorithm(
         value_of(wDesc, FilterDescriptor, "wDesc"),
         value_of(convDesc, ConvolutionDescriptor, "convDesc"),
         value_of(yDesc, TensorDescriptor, "yDesc"),
+        convDesc,
         preference,
         memoryLimitInBytes,
     )
@@ -138,6 +134,7 @@ def cudnnGetConvolutionForwardAlgorithm_v7(
         value_of(filterDesc, FilterDescriptor, "filterDesc"),
         value_of(convDesc, ConvolutionDescriptor, "convDesc"),
         value_of(destDesc, TensorDescriptor, "destDesc"),
+        convDesc,
         requestedAlgoCount,
     )
 
@@ -168,14 +165,7 @@ def cudnnGetConvolutionForwardWorkspaceSize(
 
     In portadnn: ``get_convolution_forward_workspace_size``, ``get_convolution_forward_find_workspace_size``.
     """
-    return get_convolution_forward_workspace_size(
-        handle,
-        value_of(xDesc, TensorDescriptor, "xDesc"),
-        value_of(wDesc, FilterDescriptor, "wDesc"),
-        value_of(convDesc, ConvolutionDescriptor, "convDesc"),
-        value_of(yDesc, TensorDescriptor, "yDesc"),
-        forward_algo(algo, "algo"),
-    )
+    return _GetConvolutionForwardWorkspaceSize(handle, xDesc, wDesc, convDesc, yDesc, algo)
 
 
 @c_function
@@ -201,17 +191,23 @@ def cudnnConvolutionForward(
     In portadnn: ``convolution_forward``.
 
     With NULL for the workspace the handle provides it, where C refuses algorithms that need one.
+
+        Bytes with INT32 for the compute type: INT8 or UINT8 by INT8 in NHWC, channels in fours, and INT8x4, UINT8x4 and
+        INT8x32 in NCHW_VECT_C, to bytes or FLOAT.
     """
-    convolution_forward(
+    _ConvolutionForward(
         handle,
-        tensor(handle, xDesc, x, "x"),
-        filter_(handle, wDesc, w, "w"),
-        value_of(convDesc, ConvolutionDescriptor, "convDesc"),
-        tensor(handle, yDesc, y, "y"),
-        alpha=alpha,
-        beta=beta,
-        algo=forward_algo(algo, "algo"),
-        workspace=scratch(handle, workSpace, workSpaceSizeInBytes),
+        xDesc,
+        x,
+        wDesc,
+        w,
+        convDesc,
+        algo,
+        scratch(handle, workSpace, workSpaceSizeInBytes),
+        yDesc,
+        y,
+        alpha,
+        beta,
     )
 
 
@@ -244,17 +240,22 @@ def cudnnConvolutionBiasActivationForward(
 
     `z` may be NULL where `alpha2` is 0. Every activation is taken, where cuDNN takes RELU and IDENTITY.
     """
-    convolution_bias_activation_forward(
+    _ConvolutionBiasActivationForward(
         handle,
-        tensor(handle, xDesc, x, "x"),
-        filter_(handle, wDesc, w, "w"),
-        value_of(convDesc, ConvolutionDescriptor, "convDesc"),
-        tensor(handle, biasDesc, bias, "bias"),
-        value_of(activationDesc, ActivationDescriptor, "activationDesc"),
-        tensor(handle, yDesc, y, "y"),
-        z=optional(handle, zDesc, z, "z"),
-        alpha1=alpha1,
-        alpha2=alpha2,
-        algo=forward_algo(algo, "algo"),
-        workspace=scratch(handle, workSpace, workSpaceSizeInBytes),
+        xDesc,
+        x,
+        wDesc,
+        w,
+        convDesc,
+        algo,
+        scratch(handle, workSpace, workSpaceSizeInBytes),
+        zDesc,
+        z,
+        biasDesc,
+        bias,
+        activationDesc,
+        yDesc,
+        y,
+        alpha1,
+        alpha2,
     )

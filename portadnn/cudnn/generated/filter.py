@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import NotSupported
 from ...handle import Handle
 from ..calls import c_function
+from ..convolution.reorder import cudnnReorderFilterAndBias as _ReorderFilterAndBias
 from ..descriptors import FilterDescriptor, destroy, value_of
 from ..filters import (
     cudnnGetFilter4dDescriptor as _GetFilter4dDescriptor,
@@ -25,6 +25,7 @@ from ..filters import (
     cudnnSetFilterNdDescriptor_v3 as _SetFilterNdDescriptor_v3,
     cudnnSetFilterNdDescriptor_v4 as _SetFilterNdDescriptor_v4,
 )
+from ..folding import TensorTransformDescriptor, cudnnTransformFilter as _TransformFilter
 from .enums.tensor import cudnnDataType_t, cudnnTensorFormat_t
 
 
@@ -213,7 +214,7 @@ def cudnnGetFilterSizeInBytes(filterDesc: FilterDescriptor) -> int:
 @c_function
 def cudnnTransformFilter(
     handle: Handle,
-    transDesc: Any,
+    transDesc: TensorTransformDescriptor,
     alpha: float,
     srcDesc: FilterDescriptor,
     srcData: Any,
@@ -221,11 +222,11 @@ def cudnnTransformFilter(
     destDesc: FilterDescriptor,
     destData: Any,
 ) -> None:
-    """Not supported: filters are not folded or padded; cudnnTransformTensor changes layouts.
+    """Return nothing (since 7.6.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnTransformFilter(cudnnHandle_t handle, const cudnnTensorTransformDescriptor_t transDesc, const void *alpha, const cudnnFilterDescriptor_t srcDesc, const void *srcData, const void *beta, const cudnnFilterDescriptor_t destDesc, void *destData)``
     """
-    raise NotSupported("filters are not folded or padded; cudnnTransformTensor changes layouts")
+    _TransformFilter(handle, transDesc, alpha, srcDesc, srcData, beta, destDesc, destData)
 
 
 @c_function
@@ -239,11 +240,20 @@ def cudnnReorderFilterAndBias(
     biasData: Any,
     reorderedBiasData: Any,
 ) -> None:
-    """Not supported: int8 filters are not computed with; float filters need no reordering.
+    """Return nothing (since 7.6.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnReorderFilterAndBias(cudnnHandle_t handle, const cudnnFilterDescriptor_t filterDesc, cudnnReorderType_t reorderType, const void *filterData, void *reorderedFilterData, int reorderBias, const void *biasData, void *reorderedBiasData)``
     """
-    raise NotSupported("int8 filters are not computed with; float filters need no reordering")
+    _ReorderFilterAndBias(
+        handle,
+        value_of(filterDesc, FilterDescriptor, "filterDesc"),
+        reorderType,
+        filterData,
+        reorderedFilterData,
+        reorderBias,
+        biasData,
+        reorderedBiasData,
+    )
 
 
 @c_function

@@ -6,11 +6,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import NotSupported
 from ...handle import Handle
-from ...ops.tensor import add_tensor, scale_tensor, transform_tensor
+from ...ops.tensor import add_tensor, scale_tensor
 from ..calls import c_function
 from ..descriptors import OpTensorDescriptor, TensorDescriptor, destroy, value_of
+from ..folding import (
+    TensorTransformDescriptor,
+    cudnnGetTensorTransformDescriptor as _GetTensorTransformDescriptor,
+    cudnnInitTransformDest as _InitTransformDest,
+    cudnnSetTensorTransformDescriptor as _SetTensorTransformDescriptor,
+    cudnnTransformTensorEx as _TransformTensorEx,
+)
 from ..memory import tensor
 from ..tensors import (
     cudnnGetOpTensorDescriptor as _GetOpTensorDescriptor,
@@ -18,8 +24,9 @@ from ..tensors import (
     cudnnSetOpTensorDescriptor as _SetOpTensorDescriptor,
     cudnnSetTensor as _SetTensor,
 )
+from ..transforms import cudnnTransformTensor as _TransformTensor
 from .enums.tensor import cudnnDataType_t, cudnnNanPropagation_t, cudnnTensorFormat_t
-from .enums.tensor_ops import cudnnOpTensorOp_t
+from .enums.tensor_ops import cudnnFoldingDirection_t, cudnnOpTensorOp_t
 
 
 @c_function
@@ -31,8 +38,11 @@ def cudnnTransformTensor(
     C: ``cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void *alpha, const cudnnTensorDescriptor_t xDesc, const void *x, const void *beta, const cudnnTensorDescriptor_t yDesc, void *y)``
 
     In portadnn: ``transform_tensor``.
+
+    Types may differ: floats of 16 to 64 bits, INT8, UINT8 and INT32, and the vectors of channels INT8x4, UINT8x4 and
+        INT8x32. Integers are rounded to the nearest, ties to even, and saturated.
     """
-    transform_tensor(handle, tensor(handle, xDesc, x, "x"), tensor(handle, yDesc, y, "y"), alpha=alpha, beta=beta)
+    _TransformTensor(handle, xDesc, x, yDesc, y, alpha, beta)
 
 
 @c_function
@@ -160,58 +170,66 @@ def cudnnDestroyOpTensorDescriptor(opTensorDesc: OpTensorDescriptor) -> None:
 
 
 @c_function
-def cudnnCreateTensorTransformDescriptor() -> Any:
-    """Not supported: tensors are not folded or padded; cudnnTransformTensor changes layouts.
+def cudnnCreateTensorTransformDescriptor() -> TensorTransformDescriptor:
+    """Return transformDesc (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnCreateTensorTransformDescriptor(cudnnTensorTransformDescriptor_t *transformDesc)``
     """
-    raise NotSupported("tensors are not folded or padded; cudnnTransformTensor changes layouts")
+    return TensorTransformDescriptor()
 
 
 @c_function
 def cudnnSetTensorTransformDescriptor(
-    transformDesc: Any, nbDims: int, destFormat: int, padBeforeA: Any, padAfterA: Any, foldA: Any, direction: Any
+    transformDesc: TensorTransformDescriptor,
+    nbDims: int,
+    destFormat: int,
+    padBeforeA: Any,
+    padAfterA: Any,
+    foldA: Any,
+    direction: int,
 ) -> None:
-    """Not supported: tensors are not folded or padded; cudnnTransformTensor changes layouts.
+    """Return nothing (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnSetTensorTransformDescriptor(cudnnTensorTransformDescriptor_t transformDesc, const uint32_t nbDims, const cudnnTensorFormat_t destFormat, const int32_t padBeforeA[], const int32_t padAfterA[], const uint32_t foldA[], const cudnnFoldingDirection_t direction)``
     """
-    raise NotSupported("tensors are not folded or padded; cudnnTransformTensor changes layouts")
+    _SetTensorTransformDescriptor(transformDesc, nbDims, destFormat, padBeforeA, padAfterA, foldA, direction)
 
 
 @c_function
 def cudnnGetTensorTransformDescriptor(
-    transformDesc: Any, nbDimsRequested: int
-) -> tuple[cudnnTensorFormat_t, tuple[int, ...], tuple[int, ...], tuple[int, ...], Any]:
-    """Not supported: tensors are not folded or padded; cudnnTransformTensor changes layouts.
+    transformDesc: TensorTransformDescriptor, nbDimsRequested: int
+) -> tuple[cudnnTensorFormat_t, tuple[int, ...], tuple[int, ...], tuple[int, ...], cudnnFoldingDirection_t]:
+    """Return (destFormat, padBeforeA, padAfterA, foldA, direction) (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnGetTensorTransformDescriptor(cudnnTensorTransformDescriptor_t transformDesc, uint32_t nbDimsRequested, cudnnTensorFormat_t *destFormat, int32_t padBeforeA[], int32_t padAfterA[], uint32_t foldA[], cudnnFoldingDirection_t *direction)``
     """
-    raise NotSupported("tensors are not folded or padded; cudnnTransformTensor changes layouts")
+    return _GetTensorTransformDescriptor(transformDesc, nbDimsRequested)
 
 
 @c_function
-def cudnnDestroyTensorTransformDescriptor(transformDesc: Any) -> None:
-    """Not supported: tensors are not folded or padded; cudnnTransformTensor changes layouts.
+def cudnnDestroyTensorTransformDescriptor(transformDesc: TensorTransformDescriptor) -> None:
+    """Return nothing (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnDestroyTensorTransformDescriptor(cudnnTensorTransformDescriptor_t transformDesc)``
     """
-    raise NotSupported("tensors are not folded or padded; cudnnTransformTensor changes layouts")
+    destroy(transformDesc, TensorTransformDescriptor, "transformDesc")
 
 
 @c_function
-def cudnnInitTransformDest(transformDesc: Any, srcDesc: TensorDescriptor, destDesc: TensorDescriptor) -> int:
-    """Not supported: tensors are not folded or padded; cudnnTransformTensor changes layouts.
+def cudnnInitTransformDest(
+    transformDesc: TensorTransformDescriptor, srcDesc: TensorDescriptor, destDesc: TensorDescriptor
+) -> int:
+    """Return destSizeInBytes (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnInitTransformDest(const cudnnTensorTransformDescriptor_t transformDesc, const cudnnTensorDescriptor_t srcDesc, cudnnTensorDescriptor_t destDesc, size_t *destSizeInBytes)``
     """
-    raise NotSupported("tensors are not folded or padded; cudnnTransformTensor changes layouts")
+    return _InitTransformDest(transformDesc, value_of(srcDesc, TensorDescriptor, "srcDesc"), destDesc)
 
 
 @c_function
 def cudnnTransformTensorEx(
     handle: Handle,
-    transDesc: Any,
+    transDesc: TensorTransformDescriptor,
     alpha: float,
     srcDesc: TensorDescriptor,
     srcData: Any,
@@ -219,8 +237,8 @@ def cudnnTransformTensorEx(
     destDesc: TensorDescriptor,
     destData: Any,
 ) -> None:
-    """Not supported: tensors are not folded or padded; cudnnTransformTensor changes layouts.
+    """Return nothing (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnTransformTensorEx(cudnnHandle_t handle, const cudnnTensorTransformDescriptor_t transDesc, const void *alpha, const cudnnTensorDescriptor_t srcDesc, const void *srcData, const void *beta, const cudnnTensorDescriptor_t destDesc, void *destData)``
     """
-    raise NotSupported("tensors are not folded or padded; cudnnTransformTensor changes layouts")
+    _TransformTensorEx(handle, transDesc, alpha, srcDesc, srcData, beta, destDesc, destData)

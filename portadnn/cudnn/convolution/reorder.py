@@ -1,0 +1,95 @@
+"""Filters of 32-channel vectors in the order of tensor cores, and images as columns."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import portadnn as dnn
+
+from ...arguments import as_integer
+from ...enums import ConvolutionMode
+from ...errors import BadParam, NotSupported
+from ..boxes import Box, Side, cleared, copied
+from ..calls import c_value
+from ..descriptors import TensorDescriptor, value_of
+from ..integer_graphs import memory_of
+from ..storage import Stored, stored, type_name
+from ..transforms import placed
+
+NO_REORDER = 1
+
+
+def cudnnReorderFilterAndBias(
+    handle, filter, reorderType, raw_filterData, reorderedFilterData, reorderBias, biasData, reorderedBiasData
+):
+    plain = int(c_value("cudnnReorderType_t", reorderType, "reorderType")) == NO_REORDER
+    with_bias = as_integer(reorderBias, "reorderBias") != 0
+    if type_name(filter) != "INT8x32":
+        raise NotSupported(argument="filterDesc", expected="INT8x32 in NCHW_VECT_C", got=type_name(filter))
+    place = stored(filter)
+    k, c, *taps = place.dims
+    if len(taps) != 2 or (not plain and k % 32):
+        raise NotSupported(argument="filterDesc", expected="4 dims and filters in multiples of 32", got=place.dims)
+    pairs = [(raw_filterData, "filterData"), (reorderedFilterData, "reorderedFilterData")]
+    pairs += [(biasData, "biasData"), (reorderedBiasData, "reorderedBiasData")] if with_bias else []
+    memory = [memory_of(handle, one, name) for one, name in pairs]  # all of it, before anything is written
+    r, s = taps
+    row = c * r * s  # bytes of a filter
+    dims: tuple[int, ...] = (k, c // 32, 32, r, s)
+    source: tuple[int, ...] = (row, 32 * r * s, 1, 32 * s, 32)
+    dest = source
+    if not plain:  # filters 4 by 2 in each 8, channels 8 by 4 in each 32
+        dims = (k // 8, 4, 2, c // 32, 8, 4, r, s)
+        source = (8 * row, 2 * row, row, 32 * r * s, 4, 1, 32 * s, 32)
+        dest = (256, 4, 128, 32 * k * r * s, 16, 1, 32 * k * s, 32 * k)
+    sides = ("INT8", dims, source, memory[0], "filterData"), ("INT8", dims, dest, memory[1], "reorderedFilterData")
+    placed(handle, *sides, 1.0, 0.0)
+    if with_bias:
+        dims, steps = ((k // 32, 4, 2, 4), (32, 8, 4, 1)) if not plain else ((1, 1, 1, k), (k, k, k, 1))
+        there = (32, 4, 16, 1) if not plain else steps
+        bias = ("FLOAT", dims, steps, memory[2], "biasData"), ("FLOAT", dims, there, memory[3], "reorderedBiasData")
+        placed(handle, *bias, 1.0, 0.0)
+
+
+def cudnnIm2Col(handle, xDesc, raw_x, w, conv, colBuffer):
+    x = value_of(xDesc, TensorDescriptor, "xDesc")
+    out = dnn.get_convolution_nd_forward_output_dim(conv, x.dims, w.dims)
+    if type_name(x) != type_name(w):
+        raise BadParam(argument="wDesc", expected=f"{type_name(x)} as x", got=type_name(w))
+    place = stored(x)
+    if place.lanes > 1 or len(x.dims) != 4:
+        raise NotSupported(argument="xDesc", expected="4 dims without vectors", got=x)
+    n, _, p, q = out
+    c, (r, s) = x.dims[1], w.dims[2:]
+    dims = (1, 1, n * p * q, c * r * s)
+    columns = Stored(place.type, 1, dims, dims, dnn.TensorDescriptor(dims).strides)
+    sides = (
+        (place, memory_of(handle, raw_x, "x"), "x"),
+        (columns, memory_of(handle, colBuffer, "colBuffer"), "colBuffer"),
+    )
+    if any(conv.padding):
+        cleared(handle, *sides)
+    copied(handle, _taps(place, w.dims, conv, (p, q)), *sides, 1.0, 0.0)
+
+
+def _taps(
+    place: Stored, weights: tuple[int, ...], conv: dnn.ConvolutionDescriptor, out: tuple[int, int]
+) -> Iterator[Box]:
+    """Yield the copy of each tap: a column for each channel, all places where the tap lies in the image."""
+    (n, c), (r, s), (p, q) = place.dims[:2], weights[2:], out
+    width = c * r * s
+    turned = conv.mode is ConvolutionMode.CONVOLUTION
+    for tap in itertools.product(range(r), range(s)):
+        runs = []
+        for axis, t in enumerate(tap):
+            stride, shift = (conv.stride or ())[axis], t * (conv.dilation or ())[axis] - conv.padding[axis]
+            first = max(-(shift // stride), 0)
+            last = min((place.dims[2 + axis] - 1 - shift) // stride, out[axis] - 1)
+            runs.append((max(last - first + 1, 0), first * stride + shift, first, stride))
+        (h, at_h, to_h, u), (w, at_w, to_w, v) = runs
+        column = (r * s - 1 - tap[0] * s - tap[1]) if turned else tap[0] * s + tap[1]
+        n_step, c_step, h_step, w_step = place.steps
+        source = Side(at_h * h_step + at_w * w_step, (n_step, c_step, u * h_step, v * w_step))
+        dest = Side((to_h * q + to_w) * width + column, (p * q * width, r * s, q * width, width))
+        yield Box((n, c, h, w), source, dest)
