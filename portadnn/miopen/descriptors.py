@@ -20,6 +20,7 @@ __all__ = [
     "MAX_DIMS",
     "MIOPEN_TYPES",
     "Opaque",
+    "descriptor_of",
     "destroy",
     "layout_of",
     "layout_spec",
@@ -57,11 +58,8 @@ class Opaque(Descriptor):
     """Base of the objects, which are called as in C."""
 
     def __init_subclass__(cls) -> None:
-        cls.what, cls.made_by = _called(cls)
-
-
-def _called(cls: type[Descriptor]) -> tuple[str, str]:
-    return cls.__name__, f"miopenCreate{cls.__name__[6:-2]}"
+        cls.what = cls.__name__
+        cls.made_by = cls.__dict__.get("made_by", f"miopenCreate{cls.__name__[6:-2]}")
 
 
 class miopenTensorDescriptor_t(Layout):
@@ -90,6 +88,13 @@ class miopenTensorDescriptor_t(Layout):
 
 
 tensor = reader(miopenTensorDescriptor_t)
+
+
+def descriptor_of(spec: TensorSpec) -> miopenTensorDescriptor_t:
+    """Return a new descriptor that says what a spec says."""
+    desc = miopenTensorDescriptor_t()
+    desc.set(spec)
+    return desc
 
 
 def spec_of(desc: Any, argument: str) -> TensorSpec:

@@ -142,7 +142,8 @@ def test_every_function_is_well_formed_and_used():
                 if p.type.startswith("const ") and p.type[-1] in "*]":
                     assert p.direction == "in", (function.name, p)
                 if p.direction != "in" and p.type[-1] not in "*]":
-                    assert p.type.endswith(("Descriptor_t", "Performance_t", "Pack_t", "Plan_t")), (function.name, p)
+                    kinds = ("Descriptor_t", "Performance_t", "Pack_t", "Plan_t", "Args_t", "Options_t", "Problem_t")
+                    assert p.type.endswith(kinds), (function.name, p)
 
 
 def test_versions_are_in_order():

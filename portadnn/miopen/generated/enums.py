@@ -615,3 +615,14 @@ class miopenCTCLossAlgo_t(_CEnum):
 
 
 MIOPEN_CTC_LOSS_ALGO_DETERMINISTIC = miopenCTCLossAlgo_t.MIOPEN_CTC_LOSS_ALGO_DETERMINISTIC
+
+
+class miopenFusionDirection_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    miopenVerticalFusion = 0
+    miopenHorizontalFusion = 1
+
+
+miopenVerticalFusion = miopenFusionDirection_t.miopenVerticalFusion
+miopenHorizontalFusion = miopenFusionDirection_t.miopenHorizontalFusion

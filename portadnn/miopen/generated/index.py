@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .ctc_loss import *
     from .dropout import *
     from .enums import *
+    from .fusion_plans import *
     from .handle import *
     from .lrn import *
     from .normalization import *
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
     from ..convolution.algorithms import miopenConvSolution_t as miopenConvSolution_t
     from ..convolution.descriptor import miopenConvolutionDescriptor_t as miopenConvolutionDescriptor_t
     from ..dropout import miopenDropoutDescriptor_t as miopenDropoutDescriptor_t
+    from ..fusion.operations import miopenFusionOpDescriptor_t as miopenFusionOpDescriptor_t
+    from ..fusion.plan import miopenFusionPlanDescriptor_t as miopenFusionPlanDescriptor_t
     from ..lrn import miopenLRNDescriptor_t as miopenLRNDescriptor_t
+    from ..fusion.operations import miopenOperatorArgs_t as miopenOperatorArgs_t
     from ..pooling import miopenPoolingDescriptor_t as miopenPoolingDescriptor_t
     from ..rnn.descriptor import miopenRNNDescriptor_t as miopenRNNDescriptor_t
     from ..reduce import miopenReduceTensorDescriptor_t as miopenReduceTensorDescriptor_t
@@ -230,6 +234,31 @@ MODULES: dict[str, str] = {
     "miopenDestroyCTCLossDescriptor": "ctc_loss",
     "miopenGetCTCLossWorkspaceSize": "ctc_loss",
     "miopenCTCLoss": "ctc_loss",
+    "miopenCreateFusionPlan": "fusion_plans",
+    "miopenDestroyFusionPlan": "fusion_plans",
+    "miopenCompileFusionPlan": "fusion_plans",
+    "miopenFusionPlanGetOp": "fusion_plans",
+    "miopenFusionPlanGetWorkSpaceSize": "fusion_plans",
+    "miopenFusionPlanConvolutionGetAlgo": "fusion_plans",
+    "miopenFusionPlanConvolutionSetAlgo": "fusion_plans",
+    "miopenCreateOpConvForward": "fusion_plans",
+    "miopenCreateOpActivationForward": "fusion_plans",
+    "miopenCreateOpActivationBackward": "fusion_plans",
+    "miopenCreateOpBiasForward": "fusion_plans",
+    "miopenCreateOpBatchNormInference": "fusion_plans",
+    "miopenCreateOpBatchNormForward": "fusion_plans",
+    "miopenCreateOpBatchNormBackward": "fusion_plans",
+    "miopenCreateOperatorArgs": "fusion_plans",
+    "miopenDestroyOperatorArgs": "fusion_plans",
+    "miopenSetOpArgsConvForward": "fusion_plans",
+    "miopenSetOpArgsActivForward": "fusion_plans",
+    "miopenSetOpArgsActivBackward": "fusion_plans",
+    "miopenSetOpArgsBatchNormInference": "fusion_plans",
+    "miopenSetOpArgsBatchNormForward": "fusion_plans",
+    "miopenSetOpArgsBatchNormBackward": "fusion_plans",
+    "miopenSetOpArgsBiasForward": "fusion_plans",
+    "miopenExecuteFusionPlan": "fusion_plans",
+    "miopenExecuteFusionPlan_v2": "fusion_plans",
 }
 TYPES: dict[str, str] = {
     "miopenActivationDescriptor_t": "activation",
@@ -238,7 +267,10 @@ TYPES: dict[str, str] = {
     "miopenConvSolution_t": "convolution.algorithms",
     "miopenConvolutionDescriptor_t": "convolution.descriptor",
     "miopenDropoutDescriptor_t": "dropout",
+    "miopenFusionOpDescriptor_t": "fusion.operations",
+    "miopenFusionPlanDescriptor_t": "fusion.plan",
     "miopenLRNDescriptor_t": "lrn",
+    "miopenOperatorArgs_t": "fusion.operations",
     "miopenPoolingDescriptor_t": "pooling",
     "miopenRNNDescriptor_t": "rnn.descriptor",
     "miopenReduceTensorDescriptor_t": "reduce",

@@ -1,0 +1,1 @@
+"""Fusion plans: sequences of operations that run as one call."""
