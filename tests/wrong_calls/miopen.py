@@ -8,6 +8,7 @@ from typing import Any
 from portadnn import miopen
 from portadnn.mapping import table
 
+from . import miopen_plans
 from .c_names import DIMS, Vocabulary, Word
 from .scene import CHANNELS, IMAGE, WORKSPACE, Call, Scene
 
@@ -97,6 +98,7 @@ DESCRIPTORS: dict[str, Word] = {
     "miopenRNNDescriptor_t": _RNN,
     "miopenSeqTensorDescriptor_t": _made("SeqTensor", "SetRNNDataSeqTensor", 1, 1, 2, 2, 2, (2, 1), None),
     "miopenCTCLossDescriptor_t": _made("CTCLoss", "SetCTCLoss", 1, 0, True),
+    "miopenFusionPlanDescriptor_t": miopen_plans.plan,
 }
 _T5: dict[str, Word] = {
     "mode": lambda s: 4,
@@ -153,6 +155,7 @@ SPECIAL: dict[str, dict[str, Word]] = {
     "miopenGetT5LayerNormBackwardWorkspaceSize": _T5,
     "miopenSetRNNLayerParam": {"paramDesc": _tensor("matrix"), "layerParam": _parameter},
     "miopenSetRNNLayerBias": {"biasDesc": _tensor("vector"), "layerBias": _parameter},
+    **miopen_plans.SPECIAL,
 }
 ENUMERATIONS = {
     "miopenDataType_t": 1,
