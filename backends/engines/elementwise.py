@@ -6,6 +6,7 @@ The iteration space is simplified first; what is left is one run of elements, or
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from portadnn.enums import ActivationMode, NanPropagation, OpTensorOp
@@ -157,15 +158,7 @@ class ElementwiseEngine(Engine):
                 defines["VECTOR_ALIGNED"] = 1
         else:
             defines.update(stream_defines(specs))
-        if flat or runs:
-            defines["LAYOUT_FLAT"] = 1
-        if not flat:
-            defines["RUN" if runs else "INNER"] = f"{axes[-1].size}u"
-            for i, name in enumerate([*(f"IN{j}" for j in range(len(todo.inputs))), "OUT"]):
-                defines[f"ROW_{name}(r)"] = offset_expression(axes[:-1], i)
-                defines[f"STEP_{name}"] = axes[-1].strides[i]
-            for j in range(len(todo.inputs), 2):
-                defines[f"ROW_IN{j}(r)"] = defines[f"STEP_IN{j}"] = 0
+        defines |= _layout_defines(axes, len(todo.inputs), flat=flat, runs=runs)
         size = math.prod(axis.size for axis in axes)
         parameters = [
             *(tensor("const T", f"in{i}", TensorArg(index)) for i, index in enumerate(todo.inputs)),
@@ -183,6 +176,21 @@ class ElementwiseEngine(Engine):
         kernel = device.compile(file, "elementwise", {**defines, **declare(parameters)})
         launch = Launch(kernel, (groups,), (block,), bind(parameters))
         return Plan(problem, self, 0, device.bind([launch]), (launch,))
+
+
+def _layout_defines(axes: Sequence[Axis], inputs: int, *, flat: bool, runs: bool) -> dict[str, int | float | str]:
+    """Return how tensors lie: side by side (`flat`), in runs of memory along the last axis, or anyhow."""
+    defines: dict[str, int | float | str] = {}
+    if flat or runs:
+        defines["LAYOUT_FLAT"] = 1
+    if not flat:
+        defines["RUN" if runs else "INNER"] = f"{axes[-1].size}u"
+        for i, name in enumerate([*(f"IN{j}" for j in range(inputs)), "OUT"]):
+            defines[f"ROW_{name}(r)"] = offset_expression(axes[:-1], i)
+            defines[f"STEP_{name}"] = axes[-1].strides[i]
+        for j in range(inputs, 2):
+            defines[f"ROW_IN{j}(r)"] = defines[f"STEP_IN{j}"] = 0
+    return defines
 
 
 def _cpu_chunks(size: int, inner: int, cores: int) -> tuple[int, int]:

@@ -19,9 +19,6 @@ FOLDERS = {
     Path(dnn.__file__).parent: "portadnn",
     Path(sys.modules["portadnn_backends.base"].__file__).parent: "backends",
 }
-    Path(dnn.__file__).parent: "portadnn",
-    Path(sys.modules["portadnn_backends.base"].__file__).parent: "backends",
-}
 
 
 def file_of(frame):

@@ -36,6 +36,12 @@ class Budget:
     seconds: float | None = None
     failures: int | None = None
 
+    def spent(self, seconds: float, results: Iterable[CaseResult]) -> bool:
+        """Tell whether a run of so many seconds ends with these results."""
+        if self.seconds is not None and seconds >= self.seconds:
+            return True
+        return self.failures is not None and sum(r.verdict in BROKEN for r in results) >= self.failures
+
 
 class Interrupted(KeyboardInterrupt):
     """A signal ended a campaign; `report` holds what was finished."""
@@ -119,12 +125,7 @@ def run_campaign(
             observe(result, old)
 
     def is_over() -> bool:
-        failed = sum(result.verdict in BROKEN for result in found.values()) if budget.failures else 0
-        return (
-            signals.came
-            or (budget.seconds is not None and time.monotonic() - began >= budget.seconds)
-            or (budget.failures is not None and failed >= budget.failures)
-        )
+        return signals.came or budget.spent(time.monotonic() - began, found.values())
 
     todo = _fresh(cases, journal, lambda number, result: note(number, result, old=True))
     with signals.watched():

@@ -260,6 +260,15 @@ def _updates(x: torch.Tensor, mean: Maybe, variance: Maybe, momentum: float) -> 
     return apart and x.device == mean.device == variance.device
 
 
+def _check_shapes(x: torch.Tensor, **statistics: Maybe) -> None:
+    """Refuse data of other dims, and what has not one value for each channel."""
+    if not 2 <= x.dim() <= 5:
+        raise BadParam(argument="x", expected="2 to 5 dims", got=tuple(x.shape))
+    for name, given in statistics.items():
+        if given is not None and given.shape != x.shape[1:2]:
+            raise BadParam(argument=name, expected=f"({x.shape[1]},), a value for each channel", got=tuple(given.shape))
+
+
 def batch_norm(
     x: torch.Tensor,
     running_mean: Maybe,
@@ -297,16 +306,7 @@ def batch_norm(
         Shapes that do not fit, an `eps` that is too small, missing statistics, or one value for each channel in
         training.
     """
-    if not 2 <= x.dim() <= 5:
-        raise BadParam(argument="x", expected="2 to 5 dims", got=tuple(x.shape))
-    for name, given in (
-        ("weight", weight),
-        ("bias", bias),
-        ("running_mean", running_mean),
-        ("running_var", running_var),
-    ):
-        if given is not None and given.shape != x.shape[1:2]:
-            raise BadParam(argument=name, expected=f"({x.shape[1]},), a value for each channel", got=tuple(given.shape))
+    _check_shapes(x, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     if not training:
         if running_mean is None or running_var is None:
             raise BadParam(argument="running_mean", expected="statistics, without training", got=None)
