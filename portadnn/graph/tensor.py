@@ -57,6 +57,7 @@ class tensor(Marker):
         self._data_type = data_type.NOT_SET
         self._is_virtual = False
         self._is_pass_by_value = False
+        self.by_value_assumed = False  # because it is like an array of one number in host memory
         self._value: float | int | None = None
         self._scalar_type: scalar_type | None = None
         self._ragged_offset: tensor | None = None
@@ -136,6 +137,7 @@ class tensor(Marker):
     def set_is_pass_by_value(self, is_pass_by_value: bool) -> tensor:
         """Have it in the variant pack as a number of the host's."""
         self._is_pass_by_value = truth(is_pass_by_value, "is_pass_by_value")
+        self.by_value_assumed = False
         return self
 
     def get_has_compile_time_constant(self) -> bool:

@@ -417,3 +417,29 @@ def test_a_band_that_cudnn_frontend_refuses_is_refused_by_validate():
     g.sdpa(q, k, k, use_causal_mask_bottom_right=True)[0].set_output(True)
     with pytest.raises(cudnn.cudnnGraphNotSupportedError, match="PG-SDPA-015"):
         g.validate()
+
+
+def test_arrays_of_one_number_are_memory_where_operations_read_memory():
+    """On a CPU nothing else tells them from numbers: lengths of one sequence, an image of one pixel."""
+    handle = cudnn.create_handle("reference")
+    g = cudnn.pygraph("g", D.FLOAT, D.FLOAT, D.FLOAT, handle)
+    numbers = {name: np.full((1, 1, 1, 1), value, np.float32) for name, value in (("x", 3), ("w", 5), ("bias", 7))}
+    x, w, bias = (g.tensor_like(one) for one in numbers.values())
+    assert x.get_is_pass_by_value()
+    y = g.add(g.conv_fprop(x, w, padding=[0, 0], stride=[1, 1], dilation=[1, 1]), bias).set_output(True)
+    assert [one.get_is_pass_by_value() for one in (x, w, bias)] == [False, False, True]
+    out = np.empty((1, 1, 1, 1), np.float32)
+    g.build()
+    g.execute({x: numbers["x"], w: numbers["w"], bias: numbers["bias"], y: out})
+    assert out == 22
+
+    g = cudnn.pygraph("g", D.FLOAT, D.FLOAT, D.FLOAT, handle)
+    q = np.ones((1, 1, 4, 8), np.float32)
+    rows, columns = (np.full((1, 1, 1, 1), count, np.int32) for count in (4, 3))
+    of_q, of_rows, of_columns = (g.tensor_like(one) for one in (q, rows, columns))
+    o, _ = g.sdpa(of_q, of_q, of_q, use_padding_mask=True, seq_len_q=of_rows, seq_len_kv=of_columns)
+    out = np.empty_like(q)
+    o.set_output(True)
+    g.build()
+    g.execute({of_q: q, of_rows: rows, of_columns: columns, o: out})
+    assert (out == 1).all()

@@ -123,6 +123,10 @@ class Graph:
         if self.adopt is not None:
             inputs = {p: self.adopt(one, f"{name}::{p}") if _is_operand(one) else one for p, one in inputs.items()}
         given = {port: _as_tensor(what, name, port, value) for port, value in inputs.items() if value is not None}
+        for port, one in given.items():
+            at = what.port(port, output=False)
+            if one.by_value_assumed and at is not None and not at.scalar:  # what the operation reads is memory
+                one.set_is_pass_by_value(False)
         if kind == "pointwise" and given and not any(isinstance(value, tensor) for value in inputs.values()):
             raise _no_tensor(what, name, next(iter(given)), "a tensor of the graph", next(iter(inputs.values())))
         node = Node(what, name, given, attributes or {}, data_type.parse(compute_type, "compute_data_type"))

@@ -129,7 +129,7 @@ class pygraph(CuteDslNodes, Planned):
     def tensor_like(self, tensor_or_array: Any, name: str = "", is_virtual: bool = False) -> Tensor:
         """Make a tensor with the dims, strides and type of another one or of an array, of any library.
 
-        An array of one element in host memory is passed by value.
+        An array of one element in host memory is passed by value, unless an operation takes no number there.
         """
         if isinstance(tensor_or_array, tensor):
             other = tensor_or_array
@@ -145,7 +145,9 @@ class pygraph(CuteDslNodes, Planned):
             raise fail("PG-TENSOR-019", argument="tensor_like", expected="an array or a tensor", got=got) from None
         made = tensor(name).set_dim(dims).set_stride(strides).set_data_type(kind)
         single = all(size == 1 for size in dims) and memory.is_host(tensor_or_array)
-        return self._graph.declare(made.set_is_pass_by_value(single).set_is_virtual(is_virtual))
+        made.set_is_pass_by_value(single).set_is_virtual(is_virtual)
+        made.by_value_assumed = single
+        return self._graph.declare(made)
 
     def _adopted(self, array: Any, name: str) -> Tensor:
         """Return the tensor of an array that stands where an operation takes one; packs need not have it."""
