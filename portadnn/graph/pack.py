@@ -27,13 +27,18 @@ if TYPE_CHECKING:
     from portadnn_backends.base import Device
 
 
-def by_uid(graph: OperationGraph, pack: Mapping[Any, Any], known: Mapping[int, tensor]) -> dict[int, Any]:
+def by_uid(
+    graph: OperationGraph, pack: Mapping[Any, Any], known: Mapping[int, tensor], notes: list[GraphError] | None = None
+) -> dict[int, Any]:
     """Return a pack's values by uid. Keys are tensors, uids or names; None as a key or as a value is skipped.
 
     Parameters
     ----------
     known
         The program's tensors by uid; one that no operation uses is skipped.
+    notes
+        Receives what is said of uids that the graph does not have, and of buffers for virtual tensors: nothing reads
+        or writes these. Without it they are refused.
 
     Raises
     ------
@@ -51,9 +56,13 @@ def by_uid(graph: OperationGraph, pack: Mapping[Any, Any], known: Mapping[int, t
             if number in known:
                 continue
             names = ", ".join(f"{i.uid} ('{i.name}')" for i in graph.packed)
-            raise fail("PG-PACK-002", expected=f"a tensor or a uid of {names}", got=shown(key))
+            error = fail("PG-PACK-002", expected=f"a tensor or a uid of {names}", got=shown(key))
+            _unread(error, notes if number is key else None)
+            continue
         if info.virtual:
-            raise fail("PG-PACK-003", tensor=info.describe(), fix="set_output(True) before build, or leave it out")
+            fix = "set_output(True) before build, or leave it out"
+            _unread(fail("PG-PACK-003", tensor=info.describe(), fix=fix), notes)
+            continue
         if info.constant:
             raise fail(
                 "PG-PACK-009", tensor=info.describe(), fix="leave it out, or make it with scalar_type.RUNTIME_PARAM"
@@ -70,6 +79,13 @@ def by_uid(graph: OperationGraph, pack: Mapping[Any, Any], known: Mapping[int, t
             fix=f"add the keys {[info.uid for info in missing]}",
         )
     return values
+
+
+def _unread(error: GraphError, notes: list[GraphError] | None) -> None:
+    """Note that nothing reads or writes a buffer, or refuse it."""
+    if notes is None:
+        raise error
+    notes.append(error)
 
 
 def _named(graph: OperationGraph, name: str) -> int:
@@ -140,8 +156,10 @@ def works_on_host(device: Device) -> bool:
     return device.owns(np.empty(0))
 
 
-def bind(graph: OperationGraph, device: Device, pack: Mapping[Any, Any], known: Mapping[int, tensor]) -> Bound:
-    """Turn a pack into arrays of a device; `known` as :func:`by_uid` takes it.
+def bind(
+    graph: OperationGraph, device: Device, pack: Mapping[Any, Any], known: Mapping[int, tensor], *, exact: bool = False
+) -> Bound:
+    """Turn a pack into arrays of a device; `known` as :func:`by_uid` takes it, `exact` refuses what nothing reads.
 
     Native arrays of the device, and foreign ones on it, are used where they lie. Host memory is, too, where the device
     works there (reference, CPUs) and the memory is aligned; otherwise it is copied, and results are copied back.
@@ -151,8 +169,8 @@ def bind(graph: OperationGraph, device: Device, pack: Mapping[Any, Any], known: 
     InvalidVariantPack
         Keys or values that do not fit (PG-PACK-001 to 010).
     """
-    values = by_uid(graph, pack, known)
     bound = Bound(graph.results)
+    values = by_uid(graph, pack, known, None if exact else bound.notes)
     on_host = works_on_host(device)
     hosts: dict[int, tuple[TensorInfo, npt.NDArray[Any]]] = {}
     for info in graph.packed:

@@ -67,7 +67,7 @@ def run_of(call: Call) -> Run | None:
         return None
     opened = handle_of(planned._handle if handle is None else handle)
     try:
-        return _run(planned, frozen, opened, by_uid(frozen, pack, planned._known()))
+        return _run(planned, frozen, opened, by_uid(frozen, pack, planned._known(), []))
     except (DnnError, AttributeError, TypeError, ValueError):
         return None
 
@@ -82,7 +82,8 @@ def _given(call: Call) -> tuple[Planned, Mapping[Any, Any], Any] | None:
         pack = getattr(getattr(pack, "value", None), "buffers", None)
     elif call.args and call.function in GRAPH_RUNS:
         named = call.arguments
-        planned, pack, handle = call.args[0], named.get("tensor_to_device_buffer"), named.get("handle")
+        planned, handle = call.args[0], named.get("handle")
+        pack = named.get("tensor_to_device_buffer") or named.get("tensor_dict")
     else:
         return None
     if not isinstance(planned, Planned) or not isinstance(pack, Mapping):

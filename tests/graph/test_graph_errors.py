@@ -66,19 +66,9 @@ def none_for_a_tensor(g, a, b, y, total, half):
     g.execute({a: six(), b: None, y: six(), None: six()})
 
 
-@wrong_pack("PG-PACK-002", PACK, "99")
-def a_uid_of_nothing(g, a, b, y, total, half):
-    g.execute({a: six(), b: six(), y: six(), 99: six()})
-
-
 @wrong_pack("PG-PACK-002", PACK, "'a'", "got 'c'")
 def a_name_of_nothing(g, a, b, y, total, half):
     g.execute({"c": six(), b: six(), y: six()})
-
-
-@wrong_pack("PG-PACK-003", PACK, "set_output(True)")
-def a_virtual_tensor(g, a, b, y, total, half):
-    g.execute({a: six(), b: six(), y: six(), total: six()})
 
 
 @wrong_pack("PG-PACK-004", PACK, "24 bytes", "20 bytes", "'b'")
@@ -208,6 +198,7 @@ def test_the_table_of_rules():
         *(f"PG-PRODUCT-00{i}" for i in range(1, 7)),
         "PG-REGION-001",
         *(f"PG-WRAP-00{i}" for i in range(1, 6)),
+        "PG-PACK-003",
         "PG-PACK-012",
         "PG-PLAN-007",
         "PG-PACK-013",

@@ -443,3 +443,19 @@ def test_arrays_of_one_number_are_memory_where_operations_read_memory():
     g.build()
     g.execute({of_q: q, of_rows: rows, of_columns: columns, o: out})
     assert (out == 1).all()
+
+
+def test_buffers_that_nothing_reads_are_ignored_with_a_note():
+    """Those of virtual tensors, and of uids that the graph does not have, as cuDNN ignores them."""
+    g = new("reference")
+    x = given(g, (2, 3), name="x")
+    inner = g.exp(x, name="e")
+    y = g.neg(inner).set_output(True)
+    g.build()
+    numbers, out, other = np.ones((2, 3), np.float32), np.empty((2, 3), np.float32), np.full((2, 3), 7, np.float32)
+    g.execute({x: numbers, y: out, inner: other, 99: other})
+    np.testing.assert_allclose(out, -np.e, rtol=1e-6)
+    assert (other == 7).all()
+    told = str(g.explain())
+    assert "PG-PACK-002" in told
+    assert "PG-PACK-003" in told

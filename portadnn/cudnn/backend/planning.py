@@ -45,6 +45,8 @@ class Built:
 class PlannedGraph(Planned):
     """A finalized graph with a plan, or the candidates of heuristics."""
 
+    _exact_packs = True
+
     def __init__(self, built: Built, handle: Handle) -> None:
         super().__init__(built.graph, handle, None)
         self._frozen = built.frozen

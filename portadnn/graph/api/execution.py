@@ -146,7 +146,7 @@ def autotune(
         arrays = {info.uid: _sample(info, opened) for info in frozen.packed}
     else:
         pack = _with_operands(self, _pack(tensor_to_device_buffer))
-        arrays = bind_pack(frozen, opened.device, pack, self._known()).arrays
+        arrays = bind_pack(frozen, opened.device, pack, self._known(), exact=self._exact_packs).arrays
     rows = plans.autotune(self._filters, arrays, lambda plan: _workspace(self, plan, plans, workspace))
     self._drop_calls()
     self._choose(plans, 0)
@@ -162,7 +162,7 @@ def _bound(
     plans = self._plans_on(self._handle if handle is None else handle)
     plan = plans.plan(self._index(plans) if index is None else index)
     with plans.handle.lock:
-        bound = bind_pack(self._frozen, plans.handle.device, pack, self._known())
+        bound = bind_pack(self._frozen, plans.handle.device, pack, self._known(), exact=self._exact_packs)
     self._notes.update({(note.id, note.tensor): note for note in bound.notes})
     return plans, plan, bound.arrays, _workspace(self, plan, plans, workspace), bound
 

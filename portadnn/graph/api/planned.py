@@ -30,6 +30,8 @@ class _PlansAlive(Marker):
 class Planned(Builder):
     """A graph with its candidates on handles."""
 
+    _exact_packs = False  # whether packs may have no buffers that nothing reads
+
     def __init__(self, graph: Graph, handle: Any, cache: KernelCache | None) -> None:
         super().__init__(graph)
         self._handle = handle
