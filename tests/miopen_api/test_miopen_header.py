@@ -10,45 +10,7 @@ from pathlib import Path
 from portadnn import miopen
 
 HERE = Path(__file__).parent
-MISSING_PLANS = {  # fusion plans, problems and solutions
-    "miopenCreateActivationProblem",
-    "miopenCreateBatchnormProblem",
-    "miopenCreateBiasProblem",
-    "miopenCreateConvProblem",
-    "miopenCreateFindOptions",
-    "miopenCreateMhaDescriptor",
-    "miopenCreateMhaProblem",
-    "miopenCreateSoftmaxDescriptor",
-    "miopenCreateSoftmaxProblem",
-    "miopenDestroyFindOptions",
-    "miopenDestroyProblem",
-    "miopenDestroySolution",
-    "miopenFindSolutions",
-    "miopenFuseProblems",
-    "miopenGetDebugFlag",
-    "miopenGetMhaDescriptor",
-    "miopenGetSoftmaxDescriptor",
-    "miopenGetSolutionSize",
-    "miopenGetSolutionSolverId",
-    "miopenGetSolutionTime",
-    "miopenGetSolutionWorkspaceSize",
-    "miopenGetSolverIdByName",
-    "miopenGetSolverIdConvAlgorithm",
-    "miopenGetSolverName",
-    "miopenLoadSolution",
-    "miopenRunSolution",
-    "miopenSaveSolution",
-    "miopenSetDebugFlag",
-    "miopenSetFindOptionAttachBinaries",
-    "miopenSetFindOptionPreallocatedTensor",
-    "miopenSetFindOptionPreallocatedWorkspace",
-    "miopenSetFindOptionResultsOrder",
-    "miopenSetFindOptionTuning",
-    "miopenSetFindOptionWorkspaceLimit",
-    "miopenSetMhaDescriptor",
-    "miopenSetProblemTensorDescriptor",
-    "miopenSetSoftmaxDescriptor",
-}
+MISSING_PLANS: set[str] = set()  # fusion plans, problems and solutions
 MISSING_LAYERS = {  # layers of the beta interface
     "miopenCatForward",
     "miopenFusedAdam",
@@ -58,14 +20,11 @@ MISSING_LAYERS = {  # layers of the beta interface
     "miopenGetGetitemWorkspaceSize",
     "miopenGetMultiMarginLossForwardWorkspaceSize",
     "miopenGetPReLUBackwardWorkspaceSize",
-    "miopenGetReduceCalculationWorkspaceSize",
     "miopenGetSoftMarginLossForwardWorkspaceSize",
     "miopenGetitemBackward",
     "miopenKthvalueForward",
     "miopenMultiMarginLossForward",
     "miopenPReLUBackward",
-    "miopenReduceCalculationForward",
-    "miopenReduceExtremeForward",
     "miopenRoPEBackward",
     "miopenRoPEForward",
     "miopenSoftMarginLossBackward",
@@ -74,19 +33,11 @@ MISSING_LAYERS = {  # layers of the beta interface
     "miopenTransformersAdamWWithOutput",
 }
 MISSING_PLAN_TYPES = {  # enumerations of fusion plans, problems and flags
-    "miopenDebugFlag_t",
     "miopenF8RoundingMode_t",
-    "miopenFindResultsOrder_t",
-    "miopenMhaMask_t",
-    "miopenProblemDirection_t",
-    "miopenTensorArgumentId_t",
 }
 MISSING_LAYER_TYPES = {  # enumerations of layers
     "miopenLossReductionMode_t",
     "miopenRNNGEMMalgoMode_t",
-    "miopenReduceCalculationNanPropagation_t",
-    "miopenReduceCalculationOp_t",
-    "miopenReduceExtremeOp_t",
 }
 
 

@@ -99,6 +99,8 @@ DESCRIPTORS: dict[str, Word] = {
     "miopenSeqTensorDescriptor_t": _made("SeqTensor", "SetRNNDataSeqTensor", 1, 1, 2, 2, 2, (2, 1), None),
     "miopenCTCLossDescriptor_t": _made("CTCLoss", "SetCTCLoss", 1, 0, True),
     "miopenFusionPlanDescriptor_t": miopen_plans.plan,
+    "miopenSoftmaxDescriptor_t": miopen_plans.softmax,
+    "miopenMhaDescriptor_t": miopen_plans.mha,
 }
 _T5: dict[str, Word] = {
     "mode": lambda s: 4,
@@ -137,8 +139,8 @@ SPECIAL: dict[str, dict[str, Word]] = {
     "miopenConvolutionBackwardData": {"algo": _algo("BackwardData", ("y", "w", "x"), "bwd_data_algo")},
     "miopenConvolutionBackwardWeights": {"algo": _algo("BackwardWeights", ("y", "x", "w"), "bwd_weights_algo")},
     **{
-        f"miopenConvolutionBackward{kind}{name}": {"solution_id": lambda s: 2}
-        for kind in ("Data", "Weights")
+        f"miopenConvolutionBackward{kind}{name}": {"solution_id": lambda s, number=number: number}
+        for kind, number in (("Data", 102), ("Weights", 202))
         for name in ("GetSolutionWorkspaceSize", "CompileSolution", "Immediate")
     },
     "miopenLRNBackward": {"workspace": _lrn_workspace},

@@ -100,6 +100,8 @@ class FrontEnd:
     def result(self, c_type: str) -> tuple[str, Place | None]:
         """Return the Python type of a result, and where it is imported from."""
         base = c_type.removesuffix("[]").removesuffix("*").strip()
+        if c_type == "char[]":
+            return "bytes", None
         if c_type.endswith("[]"):
             return ("tuple[int, ...]" if base in _INTEGERS else "tuple[Any, ...]"), None
         if base in self.structures:
@@ -119,7 +121,7 @@ def _modules(package: str) -> Iterator[ModuleType]:
 
 
 def _is_structure(value: Any) -> bool:
-    return isinstance(value, type) and value.__name__.endswith(("Perf_t", "Solution_t"))
+    return isinstance(value, type) and value.__name__.endswith(("Perf_t", "Solution_t", "Argument_t"))
 
 
 @functools.cache

@@ -61,6 +61,13 @@ WEIGHTS_ALGORITHMS: Algorithms = {
     IMPLICIT_GEMM: (_FILTER.ALGO_3,),
 }
 
+_FIRST_SOLVERS: dict[type[DnnEnum], int] = {_FWD: 1, _DATA: 101, _FILTER: 201}
+
+
+def solver_id(algo: DnnEnum) -> int:
+    """Return the number of a solver: of one of portadnn's algorithms in one of its directions."""
+    return _FIRST_SOLVERS[type(algo)] + int(algo)
+
 
 @dataclass(frozen=True)
 class Computation:
@@ -178,7 +185,7 @@ class miopenConvSolution_t:
     workspace_size : int
         Bytes.
     solution_id : int
-        What the other calls take: portadnn's number of the algorithm, plus 1.
+        What the other calls take: the number of a solver (miopenGetSolverName).
     algorithm : miopenConvAlgorithm_t
         The algorithm.
     """

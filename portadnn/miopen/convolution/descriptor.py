@@ -63,9 +63,9 @@ class miopenConvolutionDescriptor_t(Opaque):
     """Geometry, mode, groups and attributes of a convolution."""
 
 
-def convolution_settings(convDesc: Any) -> ConvolutionSettings:
+def convolution_settings(convDesc: Any, argument: str = "convDesc") -> ConvolutionSettings:
     """Return what a convolution descriptor was set to."""
-    return value_of(convDesc, miopenConvolutionDescriptor_t, "convDesc")
+    return value_of(convDesc, miopenConvolutionDescriptor_t, argument)
 
 
 def _change(convDesc: Any, **changes: Any) -> None:

@@ -13,7 +13,7 @@ from ...ops.convolution.calls import convolution_problem
 from ...problem import Problem
 from ..names import integer
 from ..workspaces import given_workspace
-from .algorithms import DATA, FORWARD, WEIGHTS, Direction, arranged, estimates, miopenConvSolution_t
+from .algorithms import DATA, FORWARD, WEIGHTS, Direction, arranged, estimates, miopenConvSolution_t, solver_id
 from .calls import compute, specs_of, tensors_of
 from .descriptor import ConvolutionSettings, convolution_settings
 
@@ -23,7 +23,7 @@ def _solutions(direction: Direction, handle: Handle, convDesc: Any, **c: Any) ->
     settings = convolution_settings(convDesc)
     named = _algorithms(direction, settings)
     return [
-        miopenConvSolution_t(perf.time, perf.memory, int(perf.algo) + 1, named[perf.algo])
+        miopenConvSolution_t(perf.time, perf.memory, solver_id(perf.algo), named[perf.algo])
         for perf in estimates(direction, check_handle(handle), settings, specs)
         if perf.time >= 0 and perf.algo in named and (perf.deterministic or not settings.deterministic)
     ]
@@ -41,7 +41,7 @@ def _get(direction: Direction, maxSolutionCount: Any, **c: Any) -> tuple[int, li
 
 def _algo(direction: Direction, settings: ConvolutionSettings, solution_id: Any) -> DnnEnum:
     number = integer(solution_id, "solution_id")
-    ids = {int(algo) + 1: algo for algo in _algorithms(direction, settings)}
+    ids = {solver_id(algo): algo for algo in _algorithms(direction, settings)}
     if number not in ids:
         raise BadParam(
             argument="solution_id",

@@ -626,3 +626,194 @@ class miopenFusionDirection_t(_CEnum):
 
 miopenVerticalFusion = miopenFusionDirection_t.miopenVerticalFusion
 miopenHorizontalFusion = miopenFusionDirection_t.miopenHorizontalFusion
+
+
+class miopenProblemDirection_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    miopenProblemDirectionForward = 0
+    miopenProblemDirectionBackward = 1
+    miopenProblemDirectionBackwardWeights = 2
+    miopenProblemDirectionInference = 4
+
+
+miopenProblemDirectionForward = miopenProblemDirection_t.miopenProblemDirectionForward
+miopenProblemDirectionBackward = miopenProblemDirection_t.miopenProblemDirectionBackward
+miopenProblemDirectionBackwardWeights = miopenProblemDirection_t.miopenProblemDirectionBackwardWeights
+miopenProblemDirectionInference = miopenProblemDirection_t.miopenProblemDirectionInference
+
+
+class miopenTensorArgumentId_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    miopenTensorArgumentIdInvalid = 0
+    miopenTensorConvolutionX = 1
+    miopenTensorConvolutionW = 2
+    miopenTensorConvolutionY = 3
+    miopenTensorMhaK = 4
+    miopenTensorMhaQ = 5
+    miopenTensorMhaV = 6
+    miopenTensorMhaDescaleK = 7
+    miopenTensorMhaDescaleQ = 8
+    miopenTensorMhaDescaleV = 9
+    miopenTensorMhaDescaleS = 10
+    miopenTensorMhaScaleS = 11
+    miopenTensorMhaScaleO = 12
+    miopenTensorMhaDropoutProbability = 13
+    miopenTensorMhaDropoutSeed = 14
+    miopenTensorMhaDropoutOffset = 15
+    miopenTensorMhaO = 16
+    miopenTensorMhaAmaxO = 17
+    miopenTensorMhaAmaxS = 18
+    miopenTensorMhaM = 19
+    miopenTensorMhaZInv = 20
+    miopenTensorMhaDO = 21
+    miopenTensorMhaDescaleO = 22
+    miopenTensorMhaDescaleDO = 23
+    miopenTensorMhaDescaleDS = 24
+    miopenTensorMhaScaleDS = 25
+    miopenTensorMhaScaleDQ = 26
+    miopenTensorMhaScaleDK = 27
+    miopenTensorMhaScaleDV = 28
+    miopenTensorMhaDQ = 29
+    miopenTensorMhaDK = 30
+    miopenTensorMhaDV = 31
+    miopenTensorMhaAmaxDQ = 32
+    miopenTensorMhaAmaxDK = 33
+    miopenTensorMhaAmaxDV = 34
+    miopenTensorMhaAmaxDS = 35
+    miopenTensorMhaBias = 36
+    miopenTensorActivationX = 37
+    miopenTensorActivationY = 38
+    miopenTensorActivationDX = 39
+    miopenTensorActivationDY = 40
+    miopenTensorBiasX = 41
+    miopenTensorBiasY = 42
+    miopenTensorBias = 43
+    miopenTensorSoftmaxX = 44
+    miopenTensorSoftmaxY = 45
+    miopenTensorSoftmaxDX = 46
+    miopenTensorSoftmaxDY = 47
+    miopenTensorBatchnormX = 48
+    miopenTensorBatchnormY = 49
+    miopenTensorBatchnormRunningMean = 50
+    miopenTensorBatchnormRunningVariance = 51
+    miopenTensorBatchnormSavedMean = 52
+    miopenTensorBatchnormSavedVariance = 53
+    miopenTensorBatchnormScale = 54
+    miopenTensorBatchnormScaleDiff = 55
+    miopenTensorBatchnormEstimatedMean = 56
+    miopenTensorBatchnormEstimatedVariance = 57
+    miopenTensorBatchnormBias = 58
+    miopenTensorBatchnormBiasDiff = 59
+    miopenTensorBatchnormDX = 60
+    miopenTensorBatchnormDY = 61
+    miopenTensorArgumentIsScalar = 2147483648
+    miopenTensorMhaMask = 2147483649
+    miopenScalarBatchnormExpAvgFactor = 2147483650
+    miopenScalarBatchnormEpsilon = 2147483651
+
+
+miopenTensorArgumentIdInvalid = miopenTensorArgumentId_t.miopenTensorArgumentIdInvalid
+miopenTensorConvolutionX = miopenTensorArgumentId_t.miopenTensorConvolutionX
+miopenTensorConvolutionW = miopenTensorArgumentId_t.miopenTensorConvolutionW
+miopenTensorConvolutionY = miopenTensorArgumentId_t.miopenTensorConvolutionY
+miopenTensorMhaK = miopenTensorArgumentId_t.miopenTensorMhaK
+miopenTensorMhaQ = miopenTensorArgumentId_t.miopenTensorMhaQ
+miopenTensorMhaV = miopenTensorArgumentId_t.miopenTensorMhaV
+miopenTensorMhaDescaleK = miopenTensorArgumentId_t.miopenTensorMhaDescaleK
+miopenTensorMhaDescaleQ = miopenTensorArgumentId_t.miopenTensorMhaDescaleQ
+miopenTensorMhaDescaleV = miopenTensorArgumentId_t.miopenTensorMhaDescaleV
+miopenTensorMhaDescaleS = miopenTensorArgumentId_t.miopenTensorMhaDescaleS
+miopenTensorMhaScaleS = miopenTensorArgumentId_t.miopenTensorMhaScaleS
+miopenTensorMhaScaleO = miopenTensorArgumentId_t.miopenTensorMhaScaleO
+miopenTensorMhaDropoutProbability = miopenTensorArgumentId_t.miopenTensorMhaDropoutProbability
+miopenTensorMhaDropoutSeed = miopenTensorArgumentId_t.miopenTensorMhaDropoutSeed
+miopenTensorMhaDropoutOffset = miopenTensorArgumentId_t.miopenTensorMhaDropoutOffset
+miopenTensorMhaO = miopenTensorArgumentId_t.miopenTensorMhaO
+miopenTensorMhaAmaxO = miopenTensorArgumentId_t.miopenTensorMhaAmaxO
+miopenTensorMhaAmaxS = miopenTensorArgumentId_t.miopenTensorMhaAmaxS
+miopenTensorMhaM = miopenTensorArgumentId_t.miopenTensorMhaM
+miopenTensorMhaZInv = miopenTensorArgumentId_t.miopenTensorMhaZInv
+miopenTensorMhaDO = miopenTensorArgumentId_t.miopenTensorMhaDO
+miopenTensorMhaDescaleO = miopenTensorArgumentId_t.miopenTensorMhaDescaleO
+miopenTensorMhaDescaleDO = miopenTensorArgumentId_t.miopenTensorMhaDescaleDO
+miopenTensorMhaDescaleDS = miopenTensorArgumentId_t.miopenTensorMhaDescaleDS
+miopenTensorMhaScaleDS = miopenTensorArgumentId_t.miopenTensorMhaScaleDS
+miopenTensorMhaScaleDQ = miopenTensorArgumentId_t.miopenTensorMhaScaleDQ
+miopenTensorMhaScaleDK = miopenTensorArgumentId_t.miopenTensorMhaScaleDK
+miopenTensorMhaScaleDV = miopenTensorArgumentId_t.miopenTensorMhaScaleDV
+miopenTensorMhaDQ = miopenTensorArgumentId_t.miopenTensorMhaDQ
+miopenTensorMhaDK = miopenTensorArgumentId_t.miopenTensorMhaDK
+miopenTensorMhaDV = miopenTensorArgumentId_t.miopenTensorMhaDV
+miopenTensorMhaAmaxDQ = miopenTensorArgumentId_t.miopenTensorMhaAmaxDQ
+miopenTensorMhaAmaxDK = miopenTensorArgumentId_t.miopenTensorMhaAmaxDK
+miopenTensorMhaAmaxDV = miopenTensorArgumentId_t.miopenTensorMhaAmaxDV
+miopenTensorMhaAmaxDS = miopenTensorArgumentId_t.miopenTensorMhaAmaxDS
+miopenTensorMhaBias = miopenTensorArgumentId_t.miopenTensorMhaBias
+miopenTensorActivationX = miopenTensorArgumentId_t.miopenTensorActivationX
+miopenTensorActivationY = miopenTensorArgumentId_t.miopenTensorActivationY
+miopenTensorActivationDX = miopenTensorArgumentId_t.miopenTensorActivationDX
+miopenTensorActivationDY = miopenTensorArgumentId_t.miopenTensorActivationDY
+miopenTensorBiasX = miopenTensorArgumentId_t.miopenTensorBiasX
+miopenTensorBiasY = miopenTensorArgumentId_t.miopenTensorBiasY
+miopenTensorBias = miopenTensorArgumentId_t.miopenTensorBias
+miopenTensorSoftmaxX = miopenTensorArgumentId_t.miopenTensorSoftmaxX
+miopenTensorSoftmaxY = miopenTensorArgumentId_t.miopenTensorSoftmaxY
+miopenTensorSoftmaxDX = miopenTensorArgumentId_t.miopenTensorSoftmaxDX
+miopenTensorSoftmaxDY = miopenTensorArgumentId_t.miopenTensorSoftmaxDY
+miopenTensorBatchnormX = miopenTensorArgumentId_t.miopenTensorBatchnormX
+miopenTensorBatchnormY = miopenTensorArgumentId_t.miopenTensorBatchnormY
+miopenTensorBatchnormRunningMean = miopenTensorArgumentId_t.miopenTensorBatchnormRunningMean
+miopenTensorBatchnormRunningVariance = miopenTensorArgumentId_t.miopenTensorBatchnormRunningVariance
+miopenTensorBatchnormSavedMean = miopenTensorArgumentId_t.miopenTensorBatchnormSavedMean
+miopenTensorBatchnormSavedVariance = miopenTensorArgumentId_t.miopenTensorBatchnormSavedVariance
+miopenTensorBatchnormScale = miopenTensorArgumentId_t.miopenTensorBatchnormScale
+miopenTensorBatchnormScaleDiff = miopenTensorArgumentId_t.miopenTensorBatchnormScaleDiff
+miopenTensorBatchnormEstimatedMean = miopenTensorArgumentId_t.miopenTensorBatchnormEstimatedMean
+miopenTensorBatchnormEstimatedVariance = miopenTensorArgumentId_t.miopenTensorBatchnormEstimatedVariance
+miopenTensorBatchnormBias = miopenTensorArgumentId_t.miopenTensorBatchnormBias
+miopenTensorBatchnormBiasDiff = miopenTensorArgumentId_t.miopenTensorBatchnormBiasDiff
+miopenTensorBatchnormDX = miopenTensorArgumentId_t.miopenTensorBatchnormDX
+miopenTensorBatchnormDY = miopenTensorArgumentId_t.miopenTensorBatchnormDY
+miopenTensorArgumentIsScalar = miopenTensorArgumentId_t.miopenTensorArgumentIsScalar
+miopenTensorMhaMask = miopenTensorArgumentId_t.miopenTensorMhaMask
+miopenScalarBatchnormExpAvgFactor = miopenTensorArgumentId_t.miopenScalarBatchnormExpAvgFactor
+miopenScalarBatchnormEpsilon = miopenTensorArgumentId_t.miopenScalarBatchnormEpsilon
+
+
+class miopenFindResultsOrder_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    miopenFindResultsOrderByTime = 0
+    miopenFindResultsOrderByWorkspaceSize = 1
+
+
+miopenFindResultsOrderByTime = miopenFindResultsOrder_t.miopenFindResultsOrderByTime
+miopenFindResultsOrderByWorkspaceSize = miopenFindResultsOrder_t.miopenFindResultsOrderByWorkspaceSize
+
+
+class miopenMhaMask_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    miopenMhaMaskNone = 0
+    miopenMhaMaskCausal = 1
+
+
+miopenMhaMaskNone = miopenMhaMask_t.miopenMhaMaskNone
+miopenMhaMaskCausal = miopenMhaMask_t.miopenMhaMaskCausal
+
+
+class miopenDebugFlag_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    miopenDebugLoggingQuiet = 0
+    miopenDebugFindEnforceDisable = 1
+    miopenDebugIsWarmupOngoing = 2
+    miopenDebugAlwaysEnableConvDirectNaive = 3
+
+
+miopenDebugLoggingQuiet = miopenDebugFlag_t.miopenDebugLoggingQuiet
+miopenDebugFindEnforceDisable = miopenDebugFlag_t.miopenDebugFindEnforceDisable
+miopenDebugIsWarmupOngoing = miopenDebugFlag_t.miopenDebugIsWarmupOngoing
+miopenDebugAlwaysEnableConvDirectNaive = miopenDebugFlag_t.miopenDebugAlwaysEnableConvDirectNaive

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .lrn import *
     from .normalization import *
     from .pooling import *
+    from .problems import *
     from .reduce import *
     from .rnn import *
     from .rnn_descriptor import *
@@ -32,14 +33,20 @@ if TYPE_CHECKING:
     from ..convolution.algorithms import miopenConvSolution_t as miopenConvSolution_t
     from ..convolution.descriptor import miopenConvolutionDescriptor_t as miopenConvolutionDescriptor_t
     from ..dropout import miopenDropoutDescriptor_t as miopenDropoutDescriptor_t
+    from ..problems.options import miopenFindOptions_t as miopenFindOptions_t
     from ..fusion.operations import miopenFusionOpDescriptor_t as miopenFusionOpDescriptor_t
     from ..fusion.plan import miopenFusionPlanDescriptor_t as miopenFusionPlanDescriptor_t
     from ..lrn import miopenLRNDescriptor_t as miopenLRNDescriptor_t
+    from ..problems.problem import miopenMhaDescriptor_t as miopenMhaDescriptor_t
     from ..fusion.operations import miopenOperatorArgs_t as miopenOperatorArgs_t
     from ..pooling import miopenPoolingDescriptor_t as miopenPoolingDescriptor_t
+    from ..problems.problem import miopenProblem_t as miopenProblem_t
     from ..rnn.descriptor import miopenRNNDescriptor_t as miopenRNNDescriptor_t
     from ..reduce import miopenReduceTensorDescriptor_t as miopenReduceTensorDescriptor_t
     from ..rnn.sequences import miopenSeqTensorDescriptor_t as miopenSeqTensorDescriptor_t
+    from ..problems.problem import miopenSoftmaxDescriptor_t as miopenSoftmaxDescriptor_t
+    from ..problems.solution import miopenSolution_t as miopenSolution_t
+    from ..problems.memory import miopenTensorArgument_t as miopenTensorArgument_t
     from ..descriptors import miopenTensorDescriptor_t as miopenTensorDescriptor_t
 
 MODULES: dict[str, str] = {
@@ -259,6 +266,43 @@ MODULES: dict[str, str] = {
     "miopenSetOpArgsBiasForward": "fusion_plans",
     "miopenExecuteFusionPlan": "fusion_plans",
     "miopenExecuteFusionPlan_v2": "fusion_plans",
+    "miopenCreateConvProblem": "problems",
+    "miopenCreateMhaProblem": "problems",
+    "miopenCreateMhaDescriptor": "problems",
+    "miopenSetMhaDescriptor": "problems",
+    "miopenGetMhaDescriptor": "problems",
+    "miopenCreateSoftmaxDescriptor": "problems",
+    "miopenSetSoftmaxDescriptor": "problems",
+    "miopenGetSoftmaxDescriptor": "problems",
+    "miopenCreateSoftmaxProblem": "problems",
+    "miopenCreateActivationProblem": "problems",
+    "miopenCreateBatchnormProblem": "problems",
+    "miopenCreateBiasProblem": "problems",
+    "miopenFuseProblems": "problems",
+    "miopenDestroyProblem": "problems",
+    "miopenSetProblemTensorDescriptor": "problems",
+    "miopenCreateFindOptions": "problems",
+    "miopenDestroyFindOptions": "problems",
+    "miopenSetFindOptionTuning": "problems",
+    "miopenSetFindOptionResultsOrder": "problems",
+    "miopenSetFindOptionWorkspaceLimit": "problems",
+    "miopenSetFindOptionPreallocatedWorkspace": "problems",
+    "miopenSetFindOptionPreallocatedTensor": "problems",
+    "miopenSetFindOptionAttachBinaries": "problems",
+    "miopenFindSolutions": "problems",
+    "miopenRunSolution": "problems",
+    "miopenDestroySolution": "problems",
+    "miopenLoadSolution": "problems",
+    "miopenSaveSolution": "problems",
+    "miopenGetSolutionSize": "problems",
+    "miopenGetSolutionWorkspaceSize": "problems",
+    "miopenGetSolutionTime": "problems",
+    "miopenGetSolutionSolverId": "problems",
+    "miopenGetSolverIdConvAlgorithm": "problems",
+    "miopenGetSolverName": "problems",
+    "miopenGetSolverIdByName": "problems",
+    "miopenSetDebugFlag": "problems",
+    "miopenGetDebugFlag": "problems",
 }
 TYPES: dict[str, str] = {
     "miopenActivationDescriptor_t": "activation",
@@ -267,13 +311,19 @@ TYPES: dict[str, str] = {
     "miopenConvSolution_t": "convolution.algorithms",
     "miopenConvolutionDescriptor_t": "convolution.descriptor",
     "miopenDropoutDescriptor_t": "dropout",
+    "miopenFindOptions_t": "problems.options",
     "miopenFusionOpDescriptor_t": "fusion.operations",
     "miopenFusionPlanDescriptor_t": "fusion.plan",
     "miopenLRNDescriptor_t": "lrn",
+    "miopenMhaDescriptor_t": "problems.problem",
     "miopenOperatorArgs_t": "fusion.operations",
     "miopenPoolingDescriptor_t": "pooling",
+    "miopenProblem_t": "problems.problem",
     "miopenRNNDescriptor_t": "rnn.descriptor",
     "miopenReduceTensorDescriptor_t": "reduce",
     "miopenSeqTensorDescriptor_t": "rnn.sequences",
+    "miopenSoftmaxDescriptor_t": "problems.problem",
+    "miopenSolution_t": "problems.solution",
+    "miopenTensorArgument_t": "problems.memory",
     "miopenTensorDescriptor_t": "descriptors",
 }

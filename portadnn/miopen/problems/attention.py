@@ -1,0 +1,205 @@
+"""Multi-head attention as MIOpen's problems have it, (n, heads, steps, size), computed by a graph.
+
+Forward, with P the softmax and M and Z its maxima and sums: ``S = scale * descaleQ * descaleK * q k^T + bias``,
+``P = exp(S - M) / Z``, ``O = scaleO * descaleS * descaleV * (scaleS * P) v``; amaxS and amaxO are the largest
+absolute values of P, and of O before scaleO. Backward: see :func:`_backward`. src/kernels/MIOpenSoftmaxAttn.cpp and
+test/gtest/mha_helper.hpp define both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ... import graph as graphs
+from ...enums import DataType
+from ...errors import BadParam, NotSupported
+from ...handle import Handle
+from ...problem import TensorSpec
+from ..generated.enums import miopenMhaMask_t, miopenTensorArgumentId_t
+from .problem import FORWARD, Id, MhaSettings, Single
+
+OPTIONAL = {Id.miopenTensorMhaBias, Id.miopenTensorMhaMask}
+_DROPOUT = ("DropoutProbability", "DropoutSeed", "DropoutOffset")
+_COMMON = ("K", "Q", "V", "DescaleK", "DescaleQ", "DescaleV", "DescaleS", "ScaleS")
+_FORWARD_IN, _FORWARD_OUT = (*_COMMON, "ScaleO"), ("O", "AmaxO", "AmaxS", "M", "ZInv")
+_BACKWARD_IN = (
+    *_COMMON,
+    *("O", "DO", "M", "ZInv", "DescaleO", "DescaleDO", "DescaleDS"),
+    *("ScaleDS", "ScaleDQ", "ScaleDK", "ScaleDV"),
+)
+_BACKWARD_OUT = ("DQ", "DK", "DV", "AmaxDQ", "AmaxDK", "AmaxDV", "AmaxDS")
+_TYPES = {
+    DataType.FLOAT: graphs.data_type.FLOAT,
+    DataType.HALF: graphs.data_type.HALF,
+    DataType.BFLOAT16: graphs.data_type.BFLOAT16,
+}
+_MOST = 64
+_BUILT: WeakKeyDictionary[Handle, dict[Any, tuple[Any, dict[str, Any]]]] = WeakKeyDictionary()
+
+
+def _id(name: str) -> miopenTensorArgumentId_t:
+    return miopenTensorArgumentId_t[f"miopenTensorMha{name}"]
+
+
+def _names(problem: Single) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return (_FORWARD_IN, _FORWARD_OUT) if problem.direction is FORWARD else (_BACKWARD_IN, _BACKWARD_OUT)
+
+
+def specs(problem: Single) -> dict[miopenTensorArgumentId_t, TensorSpec | None]:
+    """Return the tensors that a run takes; None for the mask, which is a number."""
+    inputs, outputs = _names(problem)
+    found: dict[miopenTensorArgumentId_t, TensorSpec | None] = {
+        _id(name): problem.spec(_id(name)) for name in (*inputs, *outputs, *_DROPOUT)
+    }
+    _check(problem, {name: spec for name in (*inputs, *outputs) if (spec := found[_id(name)]) is not None})
+    if problem.direction is FORWARD:
+        if Id.miopenTensorMhaBias in problem.tensors:
+            found[Id.miopenTensorMhaBias] = problem.spec(Id.miopenTensorMhaBias)
+        found[Id.miopenTensorMhaMask] = None
+    return found
+
+
+def _check(problem: Single, known: Mapping[str, TensorSpec]) -> None:
+    q, k, v = known["Q"], known["K"], known["V"]
+    if len(q.dims) != 4 or q.dtype not in _TYPES:
+        raise NotSupported(argument="problem", expected="q of 4 dims, miopenFloat, miopenHalf or miopenBFloat16", got=q)
+    n, heads, steps, size = q.dims
+    keys = k.dims[2] if len(k.dims) == 4 else 0
+    wide = v.dims[3] if len(v.dims) == 4 else 0
+    shapes = {
+        **dict.fromkeys(("Q", "DQ"), (n, heads, steps, size)),
+        **dict.fromkeys(("K", "DK"), (n, heads, keys, size)),
+        **dict.fromkeys(("V", "DV"), (n, heads, keys, wide)),
+        **dict.fromkeys(("O", "DO"), (n, heads, steps, wide)),
+        **dict.fromkeys(("M", "ZInv"), (n, heads, steps, 1)),
+    }
+    for name, spec in known.items():
+        wanted = shapes.get(name, (1, 1, 1, 1))
+        if spec.dims != wanted:
+            raise BadParam(argument="problem", expected=f"{_id(name).name} of dims {wanted}", got=spec.dims)
+        kind = q.dtype if name in shapes and name not in ("M", "ZInv") else DataType.FLOAT
+        if spec.dtype is not kind:
+            raise BadParam(argument="problem", expected=f"{_id(name).name} of type {kind.name}", got=spec.dtype.name)
+
+
+def run(handle: Handle, problem: Single, values: Mapping[miopenTensorArgumentId_t, Any]) -> None:
+    """Run attention or its gradients on a problem's tensors.
+
+    Raises
+    ------
+    NotSupported
+        A dropout probability other than 0.
+    """
+    dropped = float(np.asarray(handle.to_numpy(values[_id("DropoutProbability")])).reshape(-1)[0])
+    if dropped:
+        raise NotSupported(argument="tensors", expected="miopenTensorMhaDropoutProbability 0", got=dropped)
+    inputs, outputs = _names(problem)
+    arrays = {name: values[_id(name)] for name in (*inputs, *outputs)}
+    mask = miopenMhaMask_t.miopenMhaMaskNone
+    if values.get(Id.miopenTensorMhaMask):
+        mask = miopenMhaMask_t(int(values[Id.miopenTensorMhaMask]))
+    if Id.miopenTensorMhaBias in values:
+        arrays["Bias"] = values[Id.miopenTensorMhaBias]
+    graph, tensors = _graph(handle, problem, mask, "Bias" in arrays)
+    graph.execute({tensors[name]: array for name, array in arrays.items()}, handle=handle)
+
+
+def _graph(handle: Handle, problem: Single, mask: miopenMhaMask_t, biased: bool) -> tuple[Any, dict[str, Any]]:
+    assert isinstance(problem.settings, MhaSettings)
+    key = (problem.settings.scale, problem.direction, tuple(problem.tensors.items()), mask, biased)
+    with handle.lock:
+        known = _BUILT.setdefault(handle, {})
+        if key not in known:
+            if len(known) >= _MOST:
+                known.clear()
+            known[key] = _built(handle, problem, mask, biased)
+        return known[key]
+
+
+def _built(handle: Handle, problem: Single, mask: miopenMhaMask_t, biased: bool) -> tuple[Any, dict[str, Any]]:
+    single = graphs.data_type.FLOAT
+    graph = graphs.pygraph(io_data_type=single, intermediate_data_type=single, compute_data_type=single, handle=handle)
+    inputs, outputs = _names(problem)
+    tensors: dict[str, Any] = {}
+    for name in (*inputs, *(["Bias"] if biased else [])):
+        spec = problem.spec(_id(name))
+        kind = _TYPES[spec.dtype]
+        tensors[name] = graph.tensor(dim=list(spec.dims), stride=list(spec.strides), data_type=kind, name=name)
+    assert isinstance(problem.settings, MhaSettings)
+    describe = _forward if problem.direction is FORWARD else _backward
+    made = describe(graph, tensors, problem.settings.scale, mask)
+    for name in outputs:
+        spec, out = problem.spec(_id(name)), made[name]
+        out.set_output(True).set_dim(list(spec.dims)).set_stride(list(spec.strides)).set_data_type(_TYPES[spec.dtype])
+        tensors[name] = out
+    graph.build([graphs.heur_mode.A, graphs.heur_mode.FALLBACK])
+    return graph, tensors
+
+
+def _turned(graph: Any, x: Any) -> Any:
+    """Return a tensor with its last two axes exchanged."""
+    return graph.transpose(x, permutation=[0, 1, 3, 2])
+
+
+def _reduced(graph: Any, x: Any, mode: str, like: Any = None) -> Any:
+    """Return a reduction to one number for each row of `like`, or to one number."""
+    dims = [1, 1, 1, 1] if like is None else [*like.get_dim()[:3], 1]
+    strides = [dims[1] * dims[2], dims[2], 1, 1]
+    return graph.reduction(x, mode=graphs.reduction_mode[mode]).set_dim(dims).set_stride(strides)
+
+
+def _scores(graph: Any, t: Mapping[str, Any], scale: float) -> Any:
+    products = graph.matmul(t["Q"], _turned(graph, t["K"]))
+    return graph.mul(graph.mul(products, scale), graph.mul(t["DescaleQ"], t["DescaleK"]))
+
+
+def _forward(graph: Any, t: Mapping[str, Any], scale: float, mask: miopenMhaMask_t) -> dict[str, Any]:
+    scores = _scores(graph, t, scale)
+    if "Bias" in t:
+        scores = graph.add(scores, t["Bias"])
+    if mask is miopenMhaMask_t.miopenMhaMaskCausal:
+        allowed = graph.cmp_ge(graph.gen_index(scores, axis=2), graph.gen_index(scores, axis=3))
+        scores = graph.binary_select(scores, -3.4e38, allowed)
+    largest = _reduced(graph, scores, "MAX", t["Q"])
+    exponentials = graph.exp(graph.sub(scores, largest))
+    inverse = graph.reciprocal(_reduced(graph, exponentials, "ADD", t["Q"]))
+    shares = graph.mul(exponentials, inverse)
+    summed = graph.matmul(graph.mul(shares, t["ScaleS"]), t["V"])
+    out = graph.mul(summed, graph.mul(t["DescaleS"], t["DescaleV"]))
+    return {
+        "O": graph.mul(out, t["ScaleO"]),
+        "AmaxO": _reduced(graph, out, "AMAX"),
+        "AmaxS": _reduced(graph, shares, "AMAX"),
+        "M": largest,
+        "ZInv": inverse,
+    }
+
+
+def _backward(graph: Any, t: Mapping[str, Any], scale: float, mask: miopenMhaMask_t) -> dict[str, Any]:
+    """Describe the gradients; the softmax is recomputed from M and ZInv, without bias and mask, as MIOpen does.
+
+    ``dV = scaleDV * descaleS * descaleDO * (scaleS * P)^T dO``; ``dS = scale * P * (descaleDO * descaleV * dO v^T -
+    rows of (descaleDO * dO) * (descaleO * O) summed)``; ``dQ = scaleDQ * descaleDS * descaleK * (scaleDS * dS) k``,
+    and dK of its transpose with q. Each amax is of the value before its scale.
+    """
+    shares = graph.mul(graph.exp(graph.sub(_scores(graph, t, scale), t["M"])), t["ZInv"])
+    first = graph.matmul(_turned(graph, graph.mul(shares, t["ScaleS"])), t["DO"])
+    dv = graph.mul(first, graph.mul(t["DescaleS"], t["DescaleDO"]))
+    second = graph.matmul(t["DO"], _turned(graph, t["V"]))
+    towards = graph.mul(second, graph.mul(t["DescaleDO"], t["DescaleV"]))
+    weighed = graph.mul(graph.mul(t["DO"], t["DescaleDO"]), graph.mul(t["O"], t["DescaleO"]))
+    change = graph.mul(graph.mul(graph.sub(towards, _reduced(graph, weighed, "ADD", t["Q"])), scale), shares)
+    scaled = graph.mul(change, t["ScaleDS"])
+    dq = graph.mul(graph.matmul(scaled, t["K"]), graph.mul(t["DescaleDS"], t["DescaleK"]))
+    dk = graph.mul(graph.matmul(_turned(graph, scaled), t["Q"]), graph.mul(t["DescaleDS"], t["DescaleQ"]))
+    return {
+        **{name: graph.mul(value, t[f"Scale{name}"]) for name, value in (("DQ", dq), ("DK", dk), ("DV", dv))},
+        **{
+            f"Amax{name}": _reduced(graph, value, "AMAX")
+            for name, value in (("DQ", dq), ("DK", dk), ("DV", dv), ("DS", change))
+        },
+    }
