@@ -105,6 +105,12 @@ def shared_enumerations() -> Mapping[str, mapping.Enumeration]:
 
 
 @functools.cache
+def enumerators_of() -> Mapping[str, frozenset[str]]:
+    """Return the enumerators of cuDNN's enumerations, by their types."""
+    return {e.cudnn: frozenset(v.cudnn for v in e.values if v.cudnn) for e in mapping.table().enumerations if e.cudnn}
+
+
+@functools.cache
 def values_of_both() -> Mapping[str, tuple[mapping.Value, ...]]:
     """Return the values of enumerations that carry a name, in either library."""
     found: dict[str, tuple[mapping.Value, ...]] = {}

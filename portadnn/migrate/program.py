@@ -6,6 +6,7 @@ Whatever a reader does not understand becomes :class:`Unclear` around the expres
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Union
 
@@ -268,6 +269,8 @@ class Function:
     specialization: str = ""  # the template's arguments, as in ``template <> int f<double>()``
     of: str = ""  # those of the class, as in ``template <> int A<double>::f()``
     macro: bool = False
+    template: tuple[str, ...] = ()  # the template's parameters: ``typename T``
+    returns: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +282,7 @@ class Class:
     members: tuple[Declare, ...]
     span: Span
     union: bool = False
+    template: tuple[str, ...] = ()  # the template's parameters: ``typename T``
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,3 +353,5 @@ class Unit:
     handed: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
     suppressions: dict[int, frozenset[str]] = field(default_factory=dict)
+    chosen: frozenset[str] = frozenset()  # enumerators of cuDNN that templates, or macros in capitals, are given
+    around: Mapping[str, Class] = field(default_factory=dict, repr=False, compare=False)  # other files' classes

@@ -28,7 +28,7 @@ from portadnn.migrate.port.following import follow
 from portadnn.migrate.reports import FORMATS, write
 
 HERE = Path(__file__).parent
-TARGETS = ("miopen-1", "miopen-3", "cudnn-9", "portadnn-opencl", "portadnn-cuda")
+TARGETS = ("miopen-1", "miopen-3", "hipdnn", "cudnn-9", "portadnn-opencl", "portadnn-cuda")
 PIECES = (
     *(
         b"(",
@@ -86,6 +86,7 @@ PIECES = (
         b'R"(',
     ),
 )
+_MANY_MIB = 200  # by which the peak rises: told, with the number of the text
 LARGEST = 24_000_000  # bytes of a text
 SECONDS_PER_MB = 15  # a text of nothing but calls takes about 9 to check
 TOKEN = re.compile(rb"\w+|\s+|.", re.DOTALL)
@@ -226,10 +227,15 @@ def main() -> None:
     signal.signal(signal.SIGPROF, _alarm)
     texts, seed, begun, longest = corpus(options.paths), options.seed, time.monotonic(), 0.0
     found: dict[str, int] = {}
+    most = 0
     while True:
         start = time.monotonic()
         wrong = one(seed, texts, options.out, options.seconds)
         longest = max(longest, time.monotonic() - start)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        if peak > most + _MANY_MIB:
+            print(f"seed {seed}: {peak} MiB", flush=True)
+            most = peak
         if wrong:
             found[wrong] = found.get(wrong, 0) + 1
         seed += 1

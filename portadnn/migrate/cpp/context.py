@@ -22,6 +22,7 @@ _QUALIFIERS = re.compile(
     r"\b(?:static|inline|extern|register|mutable|thread_local|constexpr|constinit|virtual|typename|struct|class|enum|union"
     r"|volatile|friend|explicit|__restrict__|__restrict|restrict)\b"
 )
+_OPTIONAL = re.compile(r"(?:\b\w+::)*\b[Oo]ptional\s*<\s*([^<>]*(?:<[^<>]*>)?[^<>]*)>")
 _LONGEST = 4096
 CONCRETE = frozenset(("float", "double", "half", "__half", "int", "int8_t", "uint8_t", "int32_t", "int64_t", "float16"))
 _CONST = re.compile(r"\bconst\b")
@@ -126,6 +127,8 @@ def last(name: str) -> str:
 def type_name(text: str, stars: str = "") -> str:
     """Return a type without storage and without the ``const`` of what is not pointed to."""
     text = _SPACE.sub(" ", _QUALIFIERS.sub(" ", text)).strip()
+    if "optional" in text:  # what it holds: an optional is followed as the value itself
+        text = _OPTIONAL.sub(r"\1", text)
     text = text.replace(" *", "*").replace(" &", "&")
     if "*" not in stars and "*" not in text:
         text = _SPACE.sub(" ", _CONST.sub(" ", text)).strip()

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from tree_sitter import Node
 
 from ..frontend.methods import makers
+from ..interpret.parts import parts_of
 from ..libraries import WORD, is_library
 from ..program import (
     Block,
     Class,
     Constant,
     Declare,
+    Evaluate,
     Expression,
     Function,
+    Invocation,
+    Jump,
+    Lambda,
+    Member,
     Name,
     Operation,
     Parameter,
@@ -219,6 +225,8 @@ class Declarations:
             calls,
             said.name.partition("<")[2].rpartition(">")[0].strip() if said.name.endswith(">") else "",
             _class_arguments(node, self.context) if "::" in said.name else "",
+            template=_template_parameters(node, self.context),
+            returns=type_of(self.context, node, said.stars),
         )
 
     def _not_a_function(self, node: Node, owner: str, condition: str) -> None:
@@ -319,12 +327,25 @@ class Declarations:
             said = declared(self.context, child)
             if said.function is not None and not said.value:
                 self._prototype(said, owner)
+        before = len(self.unit.functions)
         variables = self.variables(node)
+        if not self.inside and len(self.unit.functions) == before:
+            self._initializers_of(variables)
         if not owner:
             self.unit.variables += variables
         elif node.type == "field_declaration" and _is_static(self.context, node):
             self.unit.variables += [replace(v, name=f"{owner}::{v.name}") for v in variables]
         return inner
+
+    def _initializers_of(self, variables: Iterable[Declare]) -> None:
+        """Follow what gives a variable of the file its value, where functions of the program are in it: a registry."""
+        for variable in variables:
+            if variable.value is None or "#define" in variable.type:
+                continue
+            found = frozenset(_called(variable.value))
+            if any(isinstance(part, Lambda) for part in _parts(variable.value)) and found:
+                body = Block((Evaluate(variable.value, variable.span),), variable.span)
+                self.unit.functions.append(Function("", "", (), body, variable.span, calls=found))
 
     def _prototype(self, said: Declared, owner: str) -> None:
         """Keep the default arguments that a definition elsewhere does not repeat."""
@@ -366,7 +387,9 @@ class Declarations:
                 pending += reversed(current.named_children)
         if name:
             union = node.type == "union_specifier"
-            self.unit.classes.append(Class(plain(name), tuple(bases), tuple(members), self.context.span(node), union))
+            template = _template_parameters(node, self.context)
+            span = self.context.span(node)
+            self.unit.classes.append(Class(plain(name), tuple(bases), tuple(members), span, union, template))
         return [(child, name, condition) for child in body.named_children]
 
     def _enumeration(self, node: Node, owner: str) -> None:
@@ -420,6 +443,45 @@ def _class_arguments(node: Node, context: Context) -> str:
         return ""
     owner, _, _ = context.source(declarator).partition("(")[0].rpartition("::")
     return "".join(owner.partition("<")[2].rpartition(">")[0].split())
+
+
+def _template_parameters(node: Node, context: Context) -> tuple[str, ...]:
+    """Return the parameters of the template that a function or class is, each with its type."""
+    before = node.parent
+    given = (
+        before.child_by_field_name("parameters")
+        if before is not None and before.type == "template_declaration"
+        else None
+    )
+    names = []
+    for child in [] if given is None else given.named_children:
+        text = context.source(child).partition("=")[0].replace("...", " ").strip()
+        names.append(text.replace("*", " ").replace("&", " "))
+    return tuple(name for name in names if name.split())
+
+
+def _parts(value: Expression) -> Iterator[Expression]:
+    waiting = [value]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        if isinstance(current, Lambda):
+            waiting += [e for s in current.body.statements for e in _of_statement(s)]
+        else:
+            waiting += parts_of(current)
+
+
+def _of_statement(statement: Statement) -> Iterator[Expression]:
+    if isinstance(statement, Evaluate):
+        yield statement.expression
+    elif isinstance(statement, Jump | Declare) and statement.value is not None:
+        yield statement.value
+
+
+def _called(value: Expression) -> Iterator[str]:
+    for part in _parts(value):
+        if isinstance(part, Invocation) and isinstance(part.callee, Name | Member):
+            yield last(part.callee.name)
 
 
 def _is_static(context: Context, node: Node) -> bool:

@@ -130,6 +130,8 @@ def _takes_apart(macro: Template, body: Sequence[Token], found: Mapping[str, lis
                 return True
             if place > 1 and body[place - 1].text == b"##" and (following == b"(" or _pastes(body, place)):
                 return True
+            if place > 1 and body[place - 1].text == b"##" and body[place - 2].text.startswith((b"CUDNN_", b"miopen")):
+                return True
             if following == b"##" and any(t.text == b"(" for t in body[place + 2 : place + 4]):
                 return True
         elif following == b"(" and token.text.decode() in found and token.text.decode() != macro.name:

@@ -44,6 +44,7 @@ _MOST_VALUES = 4096  # in braces; tables of numbers do not matter here
 _CASTS = frozenset(("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast", "bit_cast", "implicit_cast"))
 _MAKERS = frozenset(("make_unique", "make_shared", "MakeUnique", "make_intrusive", "allocate_shared"))
 _TRANSPARENT = frozenset(("move", "forward", "launder", "as_const"))
+_LIBRARY_ARGUMENT = re.compile(r"\s*&?\s*((?:cudnn|miopen)[A-Z]\w*)\s*(?:,|$)")  # call<cudnnCreate>(&h)
 _BASIC = frozenset((*SIZES, "long double", "void", "unsigned long long", "unsigned short", "signed char", "ptrdiff_t"))
 
 
@@ -90,6 +91,9 @@ class Expressions:
     # Names and constants
 
     def _name(self, node: Node) -> Expression:
+        text = self.context.source(node)
+        if "is_same" in text and "<" in text:
+            return Name(text.replace(" ", ""), self.context.span(node))
         return Name(plain(self.context.source(node), concrete=True), self.context.span(node))
 
     def _number(self, node: Node) -> Expression:
@@ -224,6 +228,7 @@ class Expressions:
         if isinstance(value, Braces):
             if type_ in _BASIC and len(value.values) == 1:
                 return Cast(type_, value.values[0], span)
+            self.context.calls.add(last(plain(type_)))
             return Braces(value.values, span, type_)
         return Cast(type_, value, span)
 
@@ -285,11 +290,13 @@ class Expressions:
     def _parameter(self, node: Node) -> Declare | None:
         """Return an anonymous function's parameter as a variable of it."""
         declarator = node.child_by_field_name("declarator")
-        if node.type != "parameter_declaration" or declarator is None:
+        if node.type not in ("parameter_declaration", "optional_parameter_declaration") or declarator is None:
             return None
         said = declared(self.context, declarator)
         type_ = type_of(self.context, node, said.stars + "*" * len(said.sizes), said.reference)
-        return Declare(said.name, type_, None, self.context.span(node)) if said.name else None
+        default = node.child_by_field_name("default_value")
+        value = None if default is None else self.convert(default)
+        return Declare(said.name, type_, value, self.context.span(node)) if said.name else None
 
     # Calls
 
@@ -320,8 +327,15 @@ class Expressions:
             return Cast(name, arguments[0], span)
         if simple in _TRANSPARENT and len(arguments) == 1 and name.startswith("std::"):
             return arguments[0]
+        if kind in ("compound_literal_expression", "call_expression"):
+            self.context.calls.add("operator()")
         full = plain(written, concrete=True)
         callee = Name(full, self.context.span(function)) if kind in _NAMES else self.convert(function)
+        if isinstance(callee, Index) and isinstance(callee.base, Name):  # of a table of functions
+            self.context.calls.add(last(callee.base.name))
+        if simple == "bind" and arguments:
+            bound = arguments[0].operands[0] if isinstance(arguments[0], Operation) else arguments[0]
+            self.context.calls.add(last(bound.name) if isinstance(bound, Name) else "")
         return self._finished(callee, simple, node, function, arguments, span)
 
     def _template(
@@ -330,6 +344,11 @@ class Expressions:
         type_ = written[written.find("<") + 1 : written.rfind(">")]
         if simple in _CASTS and len(arguments) == 1:
             return Cast(type_name(type_), arguments[0], span)
+        if (given := _LIBRARY_ARGUMENT.match(type_)) and is_library(given[1]):
+            text = f"{given[1]}({', '.join(self.context.written(child) for child in self._given(node))})"
+            self.context.calls.add(given[1])
+            self.context.indirect[span.start, given[1]] = (given[1], span, text)
+            return Invocation(Name(given[1], span), arguments, span, text, checked=True)
         if simple in _MAKERS:
             self.context.calls.add(last(plain(type_)))
             return Invocation(Name(plain(type_), span), arguments, span, self.context.written(node), new=True)

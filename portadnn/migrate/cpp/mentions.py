@@ -131,3 +131,17 @@ def _next_line(text: Text, position: int) -> int:
     """Return the next line with code."""
     match = re.compile(rb"\S").search(text.code, position)
     return text.line(position if match is None else match.start())
+
+
+_CONSTANT = re.compile(rb"\bCUDNN_[A-Z][A-Z0-9_]+\b")
+_OPENING = re.compile(rb"(?:(<)|\b([A-Z][A-Z0-9_]{3,})\s*\()[^;{}()<>]{0,200}\Z")
+
+
+def given_to_templates(mask: bytes) -> frozenset[str]:
+    """Return the enumerators of cuDNN that templates are given, or macros in capitals, which may hand them on."""
+    found = set()
+    for match in _CONSTANT.finditer(mask) if b"template" in mask or b"<CUDNN_" in mask else ():
+        before = _OPENING.search(mask[max(0, match.start() - 240) : match.start()])
+        if before is not None and not (before[2] or b"").startswith((b"CUDNN_", b"CHECK")):
+            found.add(match.group().decode())
+    return frozenset(found)

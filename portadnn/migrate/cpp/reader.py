@@ -18,7 +18,7 @@ from .directives import Group
 from .expansion import LONGEST_MACRO, Expander, Template, taking_apart, unfolded
 from .macros import Macros
 from .mending import mend
-from .mentions import mentions, named, suppressions
+from .mentions import given_to_templates, mentions, named, suppressions
 from .parsing import OutOfTime, parse
 from .pointers import pointed
 from .sheet import Variant, base, variants
@@ -142,6 +142,7 @@ class _Reading:
         unit.asked = unit.handed | context.asked
         unit.suppressions = suppressions(self.text, unit.mentions)
         unit.named = named(bytes(mask))
+        unit.chosen = given_to_templates(self.text.mask)
 
     def parse(self, code: bytes) -> Node:
         """Parse a piece of text within the file's time."""

@@ -168,8 +168,14 @@ class Statements:
                 variable = self.variable(node, child, said)
                 result += [] if variable is None else [variable]
         values = node.children_by_field_name("value") + node.children_by_field_name("default_value")
-        if len(values) == 1 and len(result) == 1 and isinstance(result[0], Declare) and result[0].value is None:
-            result[0] = replace(result[0], value=self.expressions.convert(values[0]))
+        declarators = node.children_by_field_name("declarator")
+        if result and len(result) == len(declarators):  # float one = 1, zero = 0; as members
+            ends = [*(child.start_byte for child in declarators[1:]), node.end_byte]
+            for i, (child, end) in enumerate(zip(declarators, ends, strict=True)):
+                mine = [value for value in values if child.end_byte <= value.start_byte < end]
+                declared_ = result[i]
+                if len(mine) == 1 and isinstance(declared_, Declare) and declared_.value is None:
+                    result[i] = replace(declared_, value=self.expressions.convert(mine[0]))
         return result
 
     def variable(self, node: Node, child: Node, said: Declared) -> Declare | None:

@@ -1,83 +1,31 @@
-"""What calls do: those of the libraries, and those of the program's own functions."""
+"""Which function a call means, and what following one of the program's own gives."""
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ... import mapping
-from ...mapping import Parameter
-from ..events import Argument, Event, Place
-from ..frontend.found import FoundGraph
-from ..model import effects, symbols
-from ..model.kinds import kind_of
-from ..model.listener import Listener
-from ..model.state import Deed, meet
-from ..older import by_mode, takes_mode
-from ..program import Block, Expression, Function, Index, Invocation, Lambda, Member, Name, Operation, Span
-from ..values import UNKNOWN, Value, known, pointer, unknown
+from ..events import Place
+from ..model import symbols
+from ..model.state import meet
+from ..program import Block, Expression, Index, Invocation, Lambda, Member, Name, Operation
+from ..values import UNKNOWN, Value, pointer, unknown
 from . import types
-from .graph_calls import GraphCalls
-from .index import Index as Names
+from .binding import Binding, paired
 from .index import Known, fitting
-from .memory import Frame
-from .objects import Objects
-from .parts import read_names
-from .texts import argument_texts, unparsed
+from .memory import Frame, is_enumeration
 
 DEEPEST_CALL = 5  # the entry, and calls within it
 _FEW_DEFINITIONS = 3
 _MOST_DEFINITIONS = 12  # that a call may mean
 _SMALL = 6  # statements of a function that is followed though it leads to no call
 _MOST_STEPS_IN_ONE = 20_000  # spent in one function over all its followings
-_ARRAY = re.compile(r"(A|Array|[dD]ims?A?|lens|strides?|arrayOfElements|\[\])$")
 
 
-class Calls(Objects):
+class Calls(Binding):
     """Follows calls."""
-
-    def __init__(self, index: Names, listeners: Sequence[Listener], graphs: list[FoundGraph] | None = None) -> None:
-        super().__init__(index)
-        self.listeners = listeners
-        self.journal: dict[int, Deed] = {}
-        self.numbers = 0
-        self.used = 0
-        self.turns = 0
-        self.depth = 0
-        self.stack: list[Known] = []
-        self.through: list[Place] = []
-        self.thread = ""
-        self.lambdas: dict[str, tuple[Lambda, list[dict[str, str]]]] = {}  # with what they see
-        self.lambda_depth = 0
-        self.last_lambda = UNKNOWN  # what the one that was followed last returned
-        self.every_branch = False  # also those that known values exclude; tells of calls that nothing else led to
-        self.versions: list[str] = []
-        self.reached: set[tuple[str, str, int, int]] = set()
-        self.reached_functions: set[int] = set()
-        self.cut: set[int] = set()  # functions of which something was too deep to follow
-        self.shared: dict[str, str] = {}  # of a group's classes: the object that all its functions get
-        self.preferred: frozenset[str] = frozenset()  # files whose definitions count where several have one
-        self.of_graphs = GraphCalls(self, [] if graphs is None else graphs)
-
-    def fresh(self) -> int:
-        """Return a number that was not used before."""
-        self.used += 1
-        return self.used
-
-    def write(self, path: str, value: Value) -> None:
-        """Set a variable; of a thing that is kept in another variable than it was made in, that is noted."""
-        super().write(path, value)
-        if value.kind == "thing" and not str(value.data).startswith(f"{path}@"):
-            self.keep(value)
-
-    def keep(self, value: Value) -> None:
-        """Note of a thing that something else than the variable it was made in has it, too."""
-        made = self.state.things.get(value.data) if value.kind == "thing" else None
-        deed = self.journal.get(made.created or 0) if made is not None else None
-        if deed is not None and not deed.kept:
-            self.journal[deed.event.number] = replace(deed, kept=True)
 
     @abstractmethod
     def run(self, block: Block) -> None:
@@ -97,7 +45,7 @@ class Calls(Objects):
         """Follow a call, and return what it gives."""
         use = "checked" if call.checked else use
         if self.frame.packs:
-            call = replace(call, arguments=self._unpacked(call.arguments))
+            call = replace(call, arguments=self.unpacked(call.arguments))
         if (of_a_graph := self.of_graphs.invoke(call)) is not None:
             return of_a_graph
         callee = call.callee
@@ -108,18 +56,29 @@ class Calls(Objects):
             name = self.index.resolved(short)
             if self.index.is_library(name) and short not in self.index.functions and _takes(name, short, call):
                 return self.library_call(call, name, use)
-            pointed = self._pointed(callee)
+            pointed = self.pointed(callee)
             if pointed:
                 return self.library_call(call, pointed, use)
             return self._method(call, callee, use)
-        if isinstance(callee, Index | Operation) and (pointed := self._pointed(callee)):
+        if isinstance(callee, Index | Operation) and (pointed := self.pointed(callee)):
             return self.library_call(call, pointed, use)
         if isinstance(callee, Lambda):
             for argument in call.arguments:
                 self.evaluate(argument)
             self.follow_lambda(callee)
             return self.last_lambda
-        self.evaluate(callee)
+        return self._called_value(call, self.evaluate(callee), use)
+
+    def _called_value(self, call: Invocation, value: Value, use: str) -> Value:
+        """Follow a call of what an expression gives: an anonymous function, an object with ``operator()``."""
+        key = str(value.data)
+        if value.kind == "unknown" and key in self.lambdas:
+            return self.call_lambda(key, call)
+        class_ = self.class_at(key) if value.kind in ("unknown", "pointer") else None
+        if class_ is not None:
+            found = fitting(self.index.found_methods(class_.name, "operator()"), len(call.arguments))
+            if found:
+                return self._follow_any(found, call, key)
         return self.outside(call, "", use)
 
     def _named(self, call: Invocation, full_name: str, use: str) -> Value:
@@ -134,7 +93,7 @@ class Calls(Objects):
             self.types[path] = name
             self.construct(path, name, call.arguments)
             return pointer(path, name) if call.new else unknown(path, name)
-        pointed = self._pointed(call.callee) if isinstance(call.callee, Name) and not call.new else ""
+        pointed = self.pointed(call.callee) if isinstance(call.callee, Name) and not call.new else ""
         if pointed:
             return self.indirect_call(call, pointed, use)
         local = self.frame.path_of(full_name)
@@ -147,6 +106,8 @@ class Calls(Objects):
                 return overloaded
         found = self._candidates(full_name, name, len(call.arguments))
         if found:
+            before = call.text.partition("(")[0]
+            self.template_given = before if "<" in before and found[0].function.template else ""
             this = self.frame.this if found[0].function.owner else ""
             return self._follow_any(found, call, this)
         return self.outside(call, full_name, use)
@@ -161,6 +122,9 @@ class Calls(Objects):
                 found = fitting(self.index.found_methods(class_name, name), count)
                 if found:
                     return found
+            overriding = fitting(self.index.overriding(self.frame.this_class, name), count)
+            if overriding:  # a pure virtual one
+                return overriding
         return fitting(self.index.free_functions(name), count)
 
     def _method(self, call: Invocation, callee: Member, use: str) -> Value:
@@ -169,6 +133,7 @@ class Calls(Objects):
         name = types.simple(callee.name)
         if path is not None and class_ is not None:
             found = fitting(self.index.found_methods(class_.name, name), len(call.arguments))
+            found = found or fitting(self.index.overriding(class_.name, name), len(call.arguments))
             if found:
                 return self._follow_any(found, call, path)
         return self.outside(call, name, use)
@@ -188,193 +153,6 @@ class Calls(Objects):
         return self._follow_any(found, Invocation(operand, arguments, whole.span), path)
 
     # The libraries' functions -----------------------------------------------------------------------------------
-
-    def _pointed(self, callee: Expression) -> str:
-        """Return the library's function that a variable points to; "" where none is known."""
-        if isinstance(callee, Operation):
-            if callee.operator != "*x":
-                return ""
-            callee = callee.operands[0]
-        if not isinstance(callee, Name | Member | Index):
-            return ""
-        path = self.place(callee)
-        value = self.peek(path) if path is not None else None
-        if value is None or value.kind != "unknown" or not isinstance(value.data, str):
-            return ""
-        name = types.simple(value.data)
-        return name if name in mapping.table().functions else ""
-
-    def indirect_call(self, call: Invocation, name: str, use: str) -> Value:
-        """Follow a call through a pointer; of a function that was handed in, the call stands where it was."""
-        texts = [self.frame.pack_texts.get(unparsed(a), unparsed(a)) for a in call.arguments]
-        call = replace(call, text=f"{name}({', '.join(texts)})")
-        is_parameter = isinstance(call.callee, Name) and self.frame.function is not None and any(
-            p.name == call.callee.name for p in self.frame.function.parameters
-        )  # fmt: skip
-        place = self.through[-1] if is_parameter and self.through else None
-        return self.library_call(call, name, use, place)
-
-    def _unpacked(self, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
-        """Return arguments with what a template's ``args...`` stands for in its place."""
-        result: list[Expression] = []
-        for argument in arguments:
-            count = self.frame.packs.get(argument.name) if isinstance(argument, Name) else None
-            if count is None or not isinstance(argument, Name):
-                result.append(argument)
-            else:
-                result += [Name(f"{argument.name}${i}", argument.span) for i in range(count)]
-        return tuple(result)
-
-    def library_call(self, call: Invocation, name: str, use: str, where: Place | None = None) -> Value:
-        """Make an event of a call of a library, tell the listeners, and let it have its effects."""
-        written = name
-        if takes_mode(name) and len(call.arguments) > 1 and self._is_mode(call.arguments[1]):
-            name = by_mode(name)
-        parameters = effects.signature(name, len(call.arguments))
-        texts = argument_texts(call)
-        arguments = tuple(
-            self._argument(argument, text, parameters[i] if i < len(parameters) else None)
-            for i, (argument, text) in enumerate(zip(call.arguments, texts, strict=True))
-        )
-        if where is not None:  # the helper's text is not where the call is told of
-            arguments = tuple(replace(argument, place=where) for argument in arguments)
-        return self.emit(name, arguments, call.span, call.text, self._status(use), where, written=written)
-
-    def _is_mode(self, expression: Expression) -> bool:
-        """Whether an argument is an activation mode, which cuDNN took in place of a descriptor before version 4."""
-        value = self.evaluate(expression)
-        said = [option.data for option in value.options if option.kind == "known"]
-        if any(str(data).startswith("CUDNN_ACTIVATION_") for data in said):
-            return True
-        place = self.place(expression) if isinstance(expression, Name | Member) else None
-        return place is not None and types.simple(types.bare(self.types.get(place, ""))) == "cudnnActivationMode_t"
-
-    def emit(
-        self,
-        name: str,
-        arguments: tuple[Argument, ...],
-        span: Span,
-        text: str,
-        status: str,
-        where: Place | None = None,
-        followed: bool = True,
-        written: str = "",
-    ) -> Value:
-        """Tell the listeners of a call, which stands at `where` or else at its span, and let it have its effects.
-
-        `written` is the function's name there, where another one is meant.
-        """
-        place = self.place_of(span) if where is None else where
-        self.numbers += 1
-        event = Event(
-            number=self.numbers,
-            function=name,
-            arguments=arguments,
-            place=place,
-            text=text,
-            status=status,
-            through=tuple(self.through),
-            within=self.frame.label,
-            thread=self.thread,
-            in_loop=self.loops > 0,
-            guards=self.guards,
-            version=self.versions[-1] if self.versions else None,
-            followed=followed,
-        )
-        where_ = (place.file, written or name, place.line, place.column)
-        if not self.every_branch or where_ not in self.reached:
-            for listener in self.listeners:
-                listener.call(event, self.state, self.journal)
-        self.reached.add(where_)
-        if name == "cudnnBackendFinalize" and arguments and arguments[0].value.kind == "thing":
-            graph = self.state.things.get(arguments[0].value.data)
-            if graph is not None:
-                self.of_graphs.finalized(graph, self.journal)
-        return effects.apply(event, self.state, self.journal, self._write_output)
-
-    def _write_output(self, path: str, value: Value) -> None:
-        if path.endswith("[0]") and value.kind == "items":
-            path = path[:-3]
-        if self.types.get(path, "").endswith("]") and value.kind != "items":
-            path = self.element_path(path, known(0))
-        self.assign(path, value) if value.kind == "items" else self.write(path, value)
-
-    def place_of(self, span: Span) -> Place:
-        """Return where something stands."""
-        return Place.of(self.frame.unit.file, span)
-
-    def _status(self, use: str) -> str:
-        if not use.startswith("assigned "):
-            return use
-        frame = self.frame
-        if frame.read_names is None:
-            frame.read_names = frozenset(read_names(frame.function.body)) if frame.function is not None else frozenset()
-        return "checked" if use.removeprefix("assigned ") in frame.read_names else "ignored"
-
-    def _argument(self, expression: Expression, text: str, parameter: Parameter | None) -> Argument:
-        value = self.evaluate(expression)
-        type_ = parameter.type if parameter is not None else ""
-        kind = kind_of(type_)
-        place = self.place_of(expression.span)
-        if kind and not type_.rstrip().endswith(("*", "]")):
-            return Argument(text, self.as_thing(value, type_), None, place)
-        array = parameter is not None and (type_.rstrip().endswith("]") or _ARRAY.search(parameter.name) is not None)
-        if array and value.kind == "unknown" and types.is_array(self.types.get(str(value.data), "")):
-            value = pointer(str(value.data), types.pointee(self.types[str(value.data)]))
-        if value.kind == "items":
-            return Argument(text, value, value, place)
-        return Argument(text, value, self.content(value, array=array), place)
-
-    def as_thing(self, value: Value, type_: str) -> Value:
-        """Return the thing that an argument for a descriptor or a handle means."""
-        if value.kind == "one of":
-            found = [self.as_thing(option, type_) for option in value.options if not option.is_null]
-            if all(option.kind == "unknown" for option in value.options):
-                return self._whichever(found)
-            return self.joined(found)
-        if value.kind == "pointer":
-            inner = self._inner(str(value.data), type_)
-            return inner if inner is not None else value
-        if value.kind == "unknown" and value.data is not None:
-            inner = self._inner(str(value.data), type_)
-            if inner is not None:
-                return inner
-            made = self.adopt(str(value.data), type_)
-            if str(value.data) in self.state.variables or str(value.data) in self.types:
-                self.state.variables[str(value.data)] = made
-            return made
-        return value
-
-    def _whichever(self, found: list[Value]) -> Value:
-        """Return one thing for several of which nothing is known: what a wrapper holds, made by who knows whom."""
-        forms = [self.state.things[value.data] for value in found if value.kind == "thing"]
-        told = [form for form in forms if form.set_by or form.created]
-        if len(forms) < len(found) or len(told) > 1:
-            return self.joined(found)
-        chosen = (told or forms)[0].id
-        return next(value for value in found if value.data == chosen)
-
-    def _inner(self, path: str, type_: str, within: tuple[str, ...] = ()) -> Value | None:
-        """Return the member of an object that an argument of some type means: the one of that type."""
-        class_ = self.class_at(path)
-        if class_ is None or class_.name in within:
-            return None
-        kind = kind_of(type_)
-        for member in self.index.members(class_.name):
-            if self.index.kind_of(member.type) == kind and not member.array:
-                return self.read(self.member_path(path, member.name))
-        for member in self.index.members(class_.name):
-            if self.index.class_of(member.type) is not None and not types.bare(member.type).endswith("*"):
-                inner = self._inner(self.member_path(path, member.name), type_, (*within, class_.name))
-                if inner is not None:
-                    return inner
-        held = types.template_argument(self.types.get(path, ""))
-        if held and self.index.kind_of(held) == kind and class_.members:
-            member = class_.members[0]  # of the template's parameter's type
-            inside = self.member_path(path, member.name)
-            self.types[inside] = held
-            return self.read(inside)
-        return None
 
     # The program's own functions --------------------------------------------------------------------------------
 
@@ -428,7 +206,7 @@ class Calls(Objects):
 
     def follow(self, called: Known, arguments: Sequence[Expression], where: Place | None, this: str = "") -> Value:
         """Follow a function of the program with some arguments."""
-        bound = [self._bound(reference, argument) for reference, argument in _paired(called.function, arguments)]
+        bound = [self.bound(reference, argument) for reference, argument in paired(called.function, arguments)]
         if not self._worth_following(called):
             if called.leads and called not in self.stack and len(self.stack) >= DEEPEST_CALL:
                 self.cut.add(id(self.stack[-1]))
@@ -438,68 +216,16 @@ class Calls(Objects):
             return unknown(key if not called.leads else f"{called.label}~{self.fresh()}", "")
         self.turns += 1
         frame = Frame(self.turns, called.unit, called.label, called.function, this, types.simple(called.function.owner))
-        self._bind_pack(frame, called.function, arguments, bound)
+        self.bind_template(frame, called, this)
+        self.bind_pack(frame, called.function, arguments, bound)
         for i, parameter in enumerate(called.function.parameters):
             path, given = bound[i] if i < len(bound) else _NOTHING
-            self._bind(frame, parameter.name, parameter.type, path if parameter.reference else None, given,
+            if given is None and not self.stack and is_enumeration(parameter.type):
+                given = self.given_anywhere(called.function, i)
+                path = None
+            self.bind(frame, parameter.name, parameter.type, path if parameter.reference else None, given,
                        parameter.default)  # fmt: skip
         return self._run_function(called, frame, where)
-
-    def _bind_pack(
-        self,
-        frame: Frame,
-        function: Function,
-        arguments: Sequence[Expression],
-        bound: Sequence[tuple[str | None, Value]],
-    ) -> None:
-        """Bind what a template's last parameter, ``Args... args``, is given: each as a variable of its own."""
-        if not function.parameters or not function.parameters[-1].type.endswith("..."):
-            return
-        first, name = len(function.parameters) - 1, function.parameters[-1].name
-        frame.packs[name] = max(0, len(bound) - first)
-        for i, (path, given) in enumerate(bound[first:]):
-            self._bind(frame, f"{name}${i}", "", path, given, None)
-            frame.pack_texts[f"{name}${i}"] = unparsed(arguments[first + i])
-
-    def _bind(self, frame: Frame, name: str, type_: str, reference: str | None, value: Value | None,
-              default: Expression | None) -> None:  # fmt: skip
-        if reference is not None:
-            frame.scopes[0][name] = reference
-            self.types.setdefault(reference, type_)
-            return
-        path = f"{name}#{frame.turn}"
-        frame.scopes[0][name] = path
-        frame.declared.append(path)
-        self.types[path] = type_
-        if value is None and default is not None:
-            value = self.evaluate(default)
-        elif value is None and len(self.stack) == 0:
-            value = self._shared_object(name, type_, frame)
-        if value is not None:
-            if value.kind == "items":
-                self.assign(path, value)
-            else:
-                self.state.variables[path] = value if types.pointee(type_) else self.cast(value, type_)
-
-    def _shared_object(self, name: str, type_: str, frame: Frame) -> Value | None:
-        """Return what the functions of a group get for a parameter of a class: the same object, once."""
-        class_ = self.index.class_of(type_)
-        if class_ is None:
-            return None
-        short = types.simple(class_.name)
-        path = self.shared.setdefault(short, f"{name}~{short}")
-        if any(value.data == path for value in (self.peek(p) for p in frame.declared) if value is not None):
-            return None
-        self.types[path] = short
-        return unknown(path, type_)
-
-    def _bound(self, reference: bool, argument: Expression) -> tuple[str | None, Value]:
-        path = (
-            self.place(argument) if isinstance(argument, Name | Member) or (reference and _is_place(argument)) else None
-        )
-        if path is not None:
-            return path, self.value_at(path)
-        return None, self.evaluate(argument)
 
     def _worth_following(self, called: Known) -> bool:
         if not self.stack:
@@ -539,11 +265,23 @@ class Calls(Objects):
         values = [value for _, value in frame.returned]
         if ends:
             self.state = meet([*ends, self.state])
-        lasting = {option.data for value in values for option in value.options if option.kind == "pointer"}
+        given = [part for value in values for option in value.options for part in _parts_of(option)]
+        lasting = {part.data for part in given if part.kind == "pointer"}
         for path in frame.declared:  # what is static outlives the function, and its address may be returned
             if path not in self.children and path not in lasting:
                 self.state.variables.pop(path, None)
-        return self.joined(values) if values else UNKNOWN
+        result = self.joined(values) if values else UNKNOWN
+        return self._returned(result, called.function.returns) if result.kind == "items" else result
+
+    def _returned(self, value: Value, type_: str) -> Value:
+        """Return the object that ``return {a, b};`` makes."""
+        class_ = self.index.class_of(type_) if type_ and not types.pointee(type_) else None
+        if class_ is None or types.is_pair(type_) or self.index.special(class_.name, "constructor"):
+            return value
+        path = f"{types.simple(class_.name)}~{self.fresh()}"
+        self.types[path] = type_
+        self.assign(path, value)
+        return unknown(path, type_)
 
     steps: int
 
@@ -555,16 +293,12 @@ class Calls(Objects):
             self.forget(str(value.data), why=str(self.fresh()))
 
 
-def _is_place(expression: Expression) -> bool:
-    return not isinstance(expression, Invocation | Lambda)
-
-
-def _paired(function: Function, arguments: Sequence[Expression]) -> Iterator[tuple[bool, Expression]]:
-    """Yield arguments, each with whether the caller's variable is meant."""
-    parameters = function.parameters
-    is_pack = bool(parameters) and parameters[-1].type.endswith("...")
-    for i, argument in enumerate(arguments):
-        yield parameters[i].reference if i < len(parameters) else is_pack, argument
+def _parts_of(value: Value) -> Iterator[Value]:
+    if value.kind == "items":
+        for part in value.data:
+            yield from _parts_of(part)
+    else:
+        yield value
 
 
 def _takes(name: str, written: str, call: Invocation) -> bool:

@@ -9,8 +9,10 @@ from ..events import Argument
 from ..frontend.found import FoundGraph
 from ..model.listener import Listener
 from ..model.state import State
+from ..model.symbols import is_integer
 from ..program import Skipped, Span, Unit
 from ..values import UNKNOWN, Value, unknown
+from ..values import known as known_value
 from . import types
 from .groups import grouped, left_over
 from .index import Index, Known
@@ -112,7 +114,7 @@ class Walk(Statements):
 
     def _keep_returned(self, known: Known, result: Value) -> None:
         """Let the object that a function made and returned be the one that the others of its group get."""
-        made = str(result.data) if result.kind == "unknown" else ""
+        made = str(result.data) if result.kind in ("unknown", "thing", "pointer") else ""
         class_ = self.class_at(made) if made else None
         if class_ is None:
             return
@@ -201,6 +203,8 @@ class Walk(Statements):
             self.state = self._method_from(known, before)
 
     def _method_from(self, known: Known, before: State) -> State:
+        if known.function.kind == "method":
+            self._any_of_methods(known)
         earlier = {number for numbers in before.done.values() for number in numbers}
         self.thread = known.label
         self._guarded(known, "this")
@@ -209,6 +213,18 @@ class Walk(Statements):
             for function, numbers in after.done.items():
                 after.done[function] = {number: sure and number in earlier for number, sure in numbers.items()}
         return after.copy()
+
+    def _any_of_methods(self, known: Known) -> None:
+        """Let members of ``this`` have any number that a method left there: of these it may be called behind each."""
+        owner = types.simple(known.function.owner)
+        for name, constants in self.index.numbers_of(owner).items():
+            path = self.member_path("this", name)
+            value = self.state.variables.get(path)
+            if value is not None and all(isinstance(o.data, int | float) for o in value.options):
+                type_ = types.bare(self.types.get(path, ""))
+                if not is_integer(type_):
+                    others = [self.cast(known_value(c.value, c.type), type_) for c in constants]
+                    self.state.variables[path] = self.joined([value, *others])
 
     def _ordered(self, name: str) -> list[Known]:
         """Return a class's methods, its bases' too, in the order in which a program would call them."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, TypeGuard
 
 from ..model import symbols
 from ..model.state import meet
 from ..program import (
     Braces,
     Cast,
+    Class,
     Constant,
-    Declare,
     Expression,
     Index,
     Invocation,
@@ -20,12 +22,12 @@ from ..program import (
     Name,
     Operation,
     Unclear,
-    Unit,
 )
 from ..sizes import POINTER, SIZES
 from ..values import NULL, UNKNOWN, Value, items, known, pointer, unknown
 from . import types
-from .memory import Frame, Memory
+from .globals import Globals
+from .memory import Frame
 from .parts import ASSIGNMENTS, has_calls
 
 DEEPEST = 110  # statements and expressions within each other, over all functions that are being followed
@@ -33,10 +35,9 @@ _ENUMERATOR = re.compile(
     r"^(?:CUDNN_[A-Z0-9_]+(x\d+)?|MIOPEN_[A-Z0-9_]+|miopen[A-Z]\w*|CL_[A-Z_]+|cuda[A-Z]\w+|hip[A-Z]\w+)$"
 )
 _GIVING = (Invocation, Lambda, Operation)
-_CONSTANT = re.compile(r"\b(?:const|constexpr|enum)\b|#define")
 
 
-class Expressions(Memory):
+class Expressions(Globals):
     """Follows expressions: their values, and the calls and assignments in them."""
 
     depth: int
@@ -138,7 +139,14 @@ class Expressions(Memory):
             return self.variable(expression.name)
         if isinstance(expression, Member):
             base = self._base(expression.base)
-            return None if base is None else self.member_path(base, expression.name)
+            if base is None:
+                return None
+            class_ = self.class_at(base)
+            if class_ is not None and self.member_declaration(class_, expression.name) is None:
+                for owner in self.index.lineage(class_.name):  # a static one
+                    if self.index.has_variable(f"{types.simple(owner.name)}::{expression.name}"):
+                        return self.variable_of_file(f"{types.simple(owner.name)}::{expression.name}", expression.name)
+            return self.member_path(base, expression.name)
         if isinstance(expression, Index):
             index = self.evaluate(expression.index)
             return self._element(expression.base, index)
@@ -151,11 +159,19 @@ class Expressions(Memory):
             return None
         if isinstance(expression, Cast):
             return self.place(expression.value)
+        if isinstance(expression, Invocation):
+            return self.place_of_call(expression)
         return None
+
+    @abstractmethod
+    def place_of_call(self, call: Invocation) -> str | None:
+        """Return the path of what a container's or an optional's method gives a reference to; None of other calls."""
 
     def _behind_star(self, operand: Expression) -> str | None:
         path = self.place(operand) if not isinstance(operand, Invocation | Operation) else None
         value = self.evaluate(operand) if path is None else self.value_at(path)
+        if path is not None and not value.is_null and all(option.kind == "known" for option in value.options):
+            return path  # of std::optional
         if value.kind == "known" or (value.kind == "unknown" and value.data is None and path is None):
             return None
         target = self.behind(value, path or "")
@@ -174,11 +190,16 @@ class Expressions(Memory):
             return found or None
         value = self.peek(path) or UNKNOWN
         if value.kind in ("pointer", "thing", "unknown", "one of"):
-            return self.behind(value, path)
+            target = self.behind(value, path)
+            if value.kind == "pointer" and self.types.get(target, "").endswith("]"):
+                return self.element_path(target, known(0))
+            return target
         return path
 
     def _element(self, base: Expression, index: Value) -> str | None:
         path = self.place(base)
+        if path is not None and types.is_map(self.types.get(path, "")):
+            return self.member_path(self.element_path(path, index), "second")
         value = self.evaluate(base) if path is None else self.value_at(path)
         if path is not None and (types.is_array(self.types.get(path, "")) or self.types.get(path, "").endswith("]")):
             return self.element_path(path, index)
@@ -201,80 +222,12 @@ class Expressions(Memory):
             return target
         return self.element_path(target, index)
 
-    def variable(self, name: str) -> str | None:
-        """Return the path of a local variable, a member of this object, or a variable of the file."""
-        if name == "this":
-            return None
-        local = self.frame.path_of(name)
-        if local is not None:
-            return local
-        short = types.simple(name)
-        if self.frame.this_class:
-            class_ = self.index.class_named(self.frame.this_class)
-            if self.member_declaration(class_, short) is not None and (
-                short == name or types.owner_of(name) == self.frame.this_class
-            ):
-                return self.member_path(self.frame.this or "this", short)
-        return self._global(name, short)
-
-    def _global(self, name: str, short: str) -> str | None:
-        owner = types.owner_of(name)
-        if owner in self.index.aliases and owner not in self.index.classes:  # typedef Consts<ElemType> C;  C::One
-            name = f"{types.simple(types.bare(self.index.resolved(owner)))}::{short}"
-        found = [
-            (declared, unit) for declared, unit in self.index.variables_named(short) if _matches(declared.name, name)
-        ]
-        if not found:
-            return None
-        wanted = name.replace(" ", "")
-
-        def fitness(pair: tuple[Declare, Unit]) -> tuple[bool, bool, bool, bool]:
-            declared, unit = pair
-            exact = declared.name.replace(" ", "") == wanted
-            return (exact, "<" not in declared.name, unit is self.frame.unit, declared.value is not None)
-
-        best = max(found, key=fitness)
-        if best[0].value is None:
-            best = max(found, key=lambda pair: (pair[0].name == best[0].name, pair[0].value is not None))
-        places = [pair for pair in found if pair[0].name == best[0].name and pair[0].value is not None]
-        path = f"::{best[0].name}" if len(places) <= 1 else f"::{best[0].name}/{places.index(best)}"
-        if path not in self.state.variables:
-            self._first_value(path, *best)
-        return path
-
-    def _first_value(self, path: str, declared: Declare, unit: Unit) -> None:
-        self.types.setdefault(path, declared.type + "[]" * len(declared.array))
-        constant = _CONSTANT.search(declared.type) is not None
-        if declared.value is None or not (constant or declared.name not in self.index.assigned(unit)):
-            if declared.value is not None:
-                self.state.variables[path] = unknown(path, types.bare(declared.type))
-            return
-        self.state.variables[path] = UNKNOWN  # where it is defined by itself
-        frame, self.frame = self.frame, Frame(0, unit, "")
-        try:
-            value = self.evaluate(declared.value)
-        finally:
-            self.frame = frame
-        del self.state.variables[path]
-        self.assign(path, value if "#define" in declared.type else self.cast(value, declared.type))
-
-    def lasting_value(self, declared: Declare) -> Value | None:
-        """Return the value that every object's member has, where nothing ever sets it."""
-        if self.index.kind_of(declared.type) or types.pointee(declared.type):
-            return None
-        if declared.value is None or (
-            _CONSTANT.search(declared.type) is None
-            and any(declared.name in self.index.assigned_members(unit) for unit in self.index.units)
-        ):
-            return None
-        if has_calls(declared.value) or isinstance(declared.value, Braces):
-            return None
-        return self.cast(self.evaluate(declared.value), declared.type)
-
     def _name(self, expression: Name) -> Value:
         name = expression.name
         if name == "this":
             return pointer(self.frame.this or "this", self.frame.this_class)
+        if "is_same" in name and (same := self._same_types(name)) is not None:
+            return same
         path = self.variable(name)
         if path is not None:
             return self.value_at(path)
@@ -285,6 +238,13 @@ class Expressions(Memory):
         if _ENUMERATOR.match(other):
             return known(other)
         return unknown(name)
+
+    def _same_types(self, name: str) -> Value | None:
+        """Return ``std::is_same<T, float>::value`` where the template's argument is known."""
+        pair = [self.frame.generic.get(part, part) for part in types.template_arguments(name)]
+        if len(pair) != 2 or any(self.index.is_parameter(part) for part in pair):
+            return None
+        return known(types.bare(pair[0]) == types.bare(pair[1]), "bool")
 
     # Operations -------------------------------------------------------------------------------------------------
 
@@ -368,22 +328,46 @@ class Expressions(Memory):
 
     def assign(self, path: str, value: Value) -> None:
         """Set a variable to a value; arrays and objects are set element by element."""
+        if value.kind == "thing" and value.data not in self.types:  # calloc(1, sizeof(layer))
+            inner = types.pointee(self.types.get(path, ""))
+            if inner and self.index.class_of(inner) is not None and self.state.things[value.data].kind == "memory":
+                self.types[value.data] = inner
         if value.kind == "items":
             class_ = self.class_at(path)
             type_ = self.types.get(path, "")
+            if types.is_pair(type_):
+                for name, part in zip(("first", "second"), value.data, strict=False):
+                    self.assign(self.member_path(path, name), part)
+                return
             if class_ is not None and not types.pointee(type_):
-                for member, part in zip(self.index.members(class_.name), value.data, strict=False):
-                    self.assign(self.member_path(path, member.name), part)
+                for name, part in self._by_member(class_, value):
+                    self.assign(self.member_path(path, name), part)
+                return
+            if types.is_map(type_):
+                self._assign_map(path, value)
                 return
             if types.pointee(type_) or type_.endswith("]"):
                 self.write_elements(path, list(value.data))
                 return
+            if not type_ and len(value.data) > 1:
+                self.write_elements(path, list(value.data))
             value = value.data[0] if len(value.data) == 1 else value
         elif value.kind == "known" and types.is_smart(self.types.get(path, "")):
             value = NULL if value.is_null else value
         elif value.kind == "pointer" and types.is_array(self.types.get(path, "")):
             return  # a container made from an array is not followed
         self.write(path, value)
+
+    def _by_member(self, class_: Class, value: Value) -> Iterator[tuple[str, Value]]:
+        """Yield the members that braces set, by their designators or in order."""
+        designators = value.type[1:].split(",") if value.type.startswith(".") else ()
+        members = designators or [member.name for member in self.index.members(class_.name)]
+        yield from zip(members, value.data, strict=False)
+
+    def _assign_map(self, path: str, value: Value) -> None:
+        for pair in value.data:
+            if pair.kind == "items" and len(pair.data) == 2:
+                self.assign(self.element_path(path, pair.data[0]), pair)
 
     def _change(self, sign: str, operands: tuple[Expression, ...]) -> Value:
         by = self.evaluate(operands[1]) if len(operands) > 1 else known(1, "int")
@@ -398,6 +382,10 @@ class Expressions(Memory):
 
     def _address(self, operand: Expression) -> Value:
         path = self.place(operand)
+        if path is None and isinstance(operand, Cast | Braces):  # &(float){1}
+            path = f"literal~{self.fresh()}"
+            self.types[path] = operand.type
+            self.assign(path, self.evaluate(operand))
         if path is None:
             is_function = isinstance(operand, Name) and self.index.is_library(types.simple(operand.name))
             return self.evaluate(operand) if is_function or isinstance(operand, _GIVING) else UNKNOWN
@@ -451,11 +439,15 @@ class Expressions(Memory):
         return unknown(symbols.combine(sign, (first, second)), "bool")
 
     def _braces(self, expression: Braces) -> Value:
-        if expression.type and self.index.class_of(expression.type) is not None:
+        if expression.type and self.index.class_of(expression.type) is not None and not types.pointee(expression.type):
             path = f"{types.simple(types.bare(expression.type))}~{self.fresh()}"
             self.types[path] = expression.type
             self.construct(path, expression.type, expression.values)
             return unknown(path, expression.type)
+        designated = [v for v in expression.values if _is_designated(v)]
+        if designated and len(designated) == len(expression.values):
+            names = [v.operands[0].name[1:] for v in designated]
+            return items([self.evaluate(v.operands[1]) for v in designated], "." + ",".join(names))
         values = [self.evaluate(value) for value in expression.values]
         if expression.type and not types.pointee(expression.type) and len(values) == 1:
             return self.cast(values[0], expression.type)
@@ -466,9 +458,9 @@ class Expressions(Memory):
         """Return a number that was not used before."""
 
 
-def _matches(declared: str, name: str) -> bool:
-    """Whether a qualified name may mean what was declared under another, template arguments aside."""
-    if declared == name:
-        return True
-    owner, wanted = types.owner_of(declared), types.owner_of(name)
-    return owner == wanted or not owner or not wanted
+def _is_designated(value: Expression) -> TypeGuard[Any]:
+    """Whether a value in braces says its member, as ``.mode = x`` does."""
+    if not isinstance(value, Operation) or value.operator != "=":
+        return False
+    target = value.operands[0]
+    return isinstance(target, Name) and target.name.startswith(".")

@@ -9,11 +9,11 @@ from ... import mapping
 from ..frontend.methods import makers
 from ..libraries import is_library
 from ..model.kinds import kind_of
-from ..names import values_of_both
-from ..program import Class, Declare, Function, Parameter, Unit
+from ..names import enumerators_of, values_of_both
+from ..program import Braces, Cast, Class, Constant, Declare, Function, Name, Parameter, Unit
 from . import types
 from .nearby import Nearby
-from .parts import assigned_names, declarations, enumerators, given_members
+from .parts import assigned_names, declarations, enumerators, given_arguments, given_members, pointed_at
 
 _DEEPEST_OBJECT = 2
 _FEW = 4
@@ -60,6 +60,11 @@ class Index:
     _assigned: dict[int, frozenset[str]] = field(default_factory=dict)
     _assigned_members: dict[int, frozenset[str]] = field(default_factory=dict)
     _given: dict[tuple[str, str], set[str]] | None = None
+    _pointed: frozenset[str] | None = None
+    _arguments: dict[tuple[str, int], set[str]] | None = None
+    _numbers: dict[str, dict[str, tuple[Constant, ...]]] = field(default_factory=dict)
+    _parameters: frozenset[str] | None = None
+    _derived: dict[str, list[str]] | None = None
 
     def __post_init__(self) -> None:
         defaults: dict[tuple[str, str], list[tuple[Parameter, ...]]] = {}
@@ -158,9 +163,16 @@ class Index:
                 local = {declared.name for declared in declarations(function.body)}
                 local.update(parameter.name for parameter in function.parameters)
                 names.update(assigned_names(function.body, only_members=True))
+                names.update(name for name, arguments, _ in function.initializers if arguments)
                 names.update(set(assigned_names(function.body)) - local if function.owner else ())
             self._assigned_members[key] = frozenset(names)
         return self._assigned_members[key]
+
+    def may_be_written(self, name: str) -> bool:
+        """Whether a number is set through its address, or in a function that was not read."""
+        if self._pointed is None:
+            self._pointed = frozenset(name for known in self.all for name in pointed_at(known.function.body))
+        return name in self._pointed or any(name in unit.left_out for unit in self.units)
 
     def constants_of(self, class_name: str, member: str) -> tuple[str, ...]:
         """Return the enumerators that the program gives a member of a class; none where it gives it anything else."""
@@ -172,6 +184,31 @@ class Index:
                     found.update(enumerators(value))
         found = self._given.get((class_name, member), set()) | self._given.get(("", member), set())
         return () if "" in found else tuple(sorted(found))
+
+    def constants_given(self, function: Function, place: int) -> tuple[str, ...]:
+        """Return the enumerators of a library that the program's calls give a parameter; "" among them for others."""
+        if self._arguments is None:
+            self._arguments = {}
+            for known in self.all:
+                for name, arguments in given_arguments(known.function):
+                    for i, argument in enumerate(arguments):
+                        found = self._arguments.setdefault((name, i), set())
+                        found.update(enumerators(argument))
+        name = types.simple(function.owner if function.kind == "constructor" else function.name)
+        return tuple(sorted(self._arguments.get((name, place), ())))
+
+    def numbers_of(self, class_name: str) -> Mapping[str, tuple[Constant, ...]]:
+        """Return the numbers that a class's methods, but for its constructors, set each of its members to."""
+        if class_name not in self._numbers:
+            found: dict[str, dict[object, Constant]] = {}
+            for known in self.methods_of(class_name):
+                if known.function.kind == "method":
+                    for owner, name, value in given_members(known.function):
+                        constant = value.value if isinstance(value, Cast) else value
+                        if owner and isinstance(constant, Constant) and isinstance(constant.value, int | float):
+                            found.setdefault(name, {})[constant.value] = constant
+            self._numbers[class_name] = {name: tuple(values.values()) for name, values in found.items()}
+        return self._numbers[class_name]
 
     def defines(self, name: str) -> bool:
         """Whether a function or method of this name is defined anywhere."""
@@ -190,6 +227,15 @@ class Index:
             name = other
         return name
 
+    def concrete(self, type_: str) -> str:
+        """Return a type with another name for a container or a smart pointer undone."""
+        name = types.bare(type_)
+        if name in self.aliases:
+            other = self.resolved(name)
+            if types.is_smart(other) or types.is_array(other) or types.is_map(other):
+                return other
+        return type_
+
     def class_of(self, type_: str) -> Class | None:
         """Return the program's class that a type names, by itself or behind pointers."""
         key = (type_, self._context)
@@ -202,6 +248,8 @@ class Index:
         for _ in range(4):
             while inner := types.pointee(name):
                 name = inner
+            if types.is_pair(name):
+                name = types.bare(types.template_arguments(name)[-1])
             found = self.class_named(types.simple(name))
             other = self.aliases.get(name) or self.aliases.get(types.simple(name))
             if found is not None or other is None or types.bare(other) == name:
@@ -263,6 +311,36 @@ class Index:
                 return found
         return []
 
+    def has_variable(self, name: str) -> bool:
+        """Whether a static member of a class, ``Class::name``, is known."""
+        return any(declared.name == name for declared, _ in self.variables.get(types.simple(name), ()))
+
+    def chosen(self, type_: str) -> list[str]:
+        """Return the enumerators of a type that the program gives templates, itself or through macros."""
+        values = enumerators_of().get(type_, frozenset())
+        return sorted(values & frozenset().union(*(unit.chosen for unit in self.units))) if values else []
+
+    def is_parameter(self, name: str) -> bool:
+        """Whether a name is that of a template's parameter somewhere."""
+        if self._parameters is None:
+            found = {text.split()[-1] for known in self.all for text in known.function.template}
+            of_classes = {text.split()[-1] for cs in self.classes.values() for c, _ in cs for text in c.template}
+            self._parameters = frozenset(found | of_classes)
+        return name in self._parameters
+
+    def overriding(self, class_name: str, method: str) -> list[Known]:
+        """Return the definitions of a method in the classes that are derived from one, which has none itself."""
+        if self._derived is None:
+            self._derived = {}
+            for name in self.classes:
+                for class_ in self.lineage(name):
+                    if types.simple(class_.name) != name:
+                        self._derived.setdefault(types.simple(class_.name), []).append(name)
+        names = self._derived.get(types.simple(class_name), ())
+        return [
+            known for name in names for known in self.methods_of(name) if types.simple(known.function.name) == method
+        ]
+
     def special(self, class_name: str, kind: str) -> list[Known]:
         """Return a class's constructors or destructors."""
         return [known for known in self.methods_of(types.simple(class_name)) if known.function.kind == kind]
@@ -273,6 +351,14 @@ class Index:
         callers: dict[str, list[Known]] = {}
         waiting: list[Known] = []
         handed = frozenset().union(*(unit.handed for unit in self.units))  # type: frozenset[str]
+        pointers = frozenset(
+            types.simple(variable.name)
+            for unit in self.units
+            for variable in unit.variables
+            if isinstance(variable.value, Braces)
+            for part in variable.value.values
+            if isinstance(part, Name) and part.name in mapping.table().functions
+        )
         for known in self.all:
             self.here = known.unit.file
             names = {self.resolved(types.simple(name)) for name in known.function.calls}
@@ -283,7 +369,7 @@ class Index:
             handed_to = types.simple(known.function.name) in handed and not names.isdisjoint(
                 parameter.name for parameter in known.function.parameters
             )
-            if handed_to or any(self.is_library(name) or name in makers() for name in names):
+            if handed_to or any(self.is_library(n) or n in makers() or n in pointers for n in names):
                 known.leads = True
                 waiting.append(known)
         while waiting:
@@ -309,7 +395,7 @@ class Index:
                 declared |= {member.type for member in class_.members}
                 declared |= set(class_.bases)
         found = {self.class_of(type_) for type_ in declared if "*" not in type_}
-        return {types.simple(class_.name) for class_ in found if class_ is not None}
+        return {types.simple(c.name) for class_ in found if class_ is not None for c in self.lineage(class_.name)}
 
 
 def _with_defaults(function: Function, declared: Sequence[tuple[Parameter, ...]]) -> Function:

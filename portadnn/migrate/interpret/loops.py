@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from dataclasses import dataclass, field
 
 from ..model import symbols
 from ..model.state import State, meet
 from ..program import Block, Invocation, Loop, Name, Operation
-from ..values import UNKNOWN, Value, known, unknown
+from ..values import UNKNOWN, Value, known, pointer, unknown
+from . import types
 from .outside import Outside
 
 _MOST_TURNS = 8  # of a loop whose turns are followed one by one
@@ -133,6 +135,12 @@ class Loops(Outside):
     def _symbolic(self, counter: str | None) -> None:
         """Let a loop's counter stand for any turn's."""
         if counter is not None and (path := self.frame.path_of(counter)) is not None:
+            value = self.state.variables.get(path)
+            if value is not None and value.kind == "pointer":  # for (p = table; p->name; p++)
+                array = re.sub(r"\[[^\[\]]*\]$", "", str(value.data))
+                if self.types.get(array, "").endswith("]") or types.is_array(self.types.get(array, "")):
+                    self.state.variables[path] = pointer(self.element_path(array, unknown(counter)), value.type)
+                    return
             self.state.variables[path] = unknown(counter, "int")
 
     def _widen(self, before: State, ends: list[State]) -> None:

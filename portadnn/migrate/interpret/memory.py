@@ -51,6 +51,7 @@ class Frame:
     read_names: frozenset[str] | None = None
     packs: dict[str, int] = field(default_factory=dict)  # how many arguments ``args...`` stands for
     pack_texts: dict[str, str] = field(default_factory=dict)  # and how the caller writes each
+    generic: dict[str, str] = field(default_factory=dict)  # what a template's parameters stand for
     decided: dict[str, dict[str, frozenset[Value]]] = field(default_factory=dict)  # what a condition rules out
 
     def path_of(self, name: str) -> str | None:
@@ -116,7 +117,7 @@ class Memory:
         declared = self.declared_members.get(path)
         if declared is not None and (value := self.lasting_value(declared)) is not None:
             return value
-        kind = self.index.kind_of(type_) if type_ and not types.pointee(type_) else ""
+        kind = self.index.kind_of(type_) if type_ and not types.pointee(type_) and not types.is_pair(type_) else ""
         if kind:
             return self.adopt(path, type_)
         if _ENUMERATION.match(types.bare(type_)):
@@ -141,7 +142,7 @@ class Memory:
         """Set a variable."""
         self._register(path)
         type_ = self.types.get(path)
-        if type_ is not None and value.kind == "known" and not types.pointee(type_):
+        if type_ is not None and value.kind == "known" and not types.pointee(type_) and not types.is_pair(type_):
             value = symbols.converted(value, types.bare(type_))
         self.state.variables[path] = value
         if "[" in path:
@@ -210,6 +211,11 @@ class Memory:
 
     def member_path(self, base: str, name: str) -> str:
         """Return the path of a member of the object at `base`; of a union's scalars, that of the first."""
+        holder = self.types.get(base, "")
+        if name in ("first", "second") and types.is_pair(holder):
+            path = f"{base}.{name}"
+            self.types.setdefault(path, types.template_arguments(holder)[name == "second"])
+            return path
         class_ = self.class_at(base)
         if class_ is not None and class_.union and self._is_scalar(class_) and name in {m.name for m in class_.members}:
             name = class_.members[0].name
@@ -217,7 +223,7 @@ class Memory:
         if path not in self.types:
             declared = self.member_declaration(class_, name)
             if declared is not None:
-                self.types[path] = declared.type + "[]" * len(declared.array)
+                self.types[path] = self.index.concrete(declared.type) + "[]" * len(declared.array)
                 if declared.value is not None:
                     self.declared_members[path] = declared
         return path if len(path) <= _LONGEST_PATH else f"{base[:_LONGEST_PATH]}~"
@@ -226,6 +232,8 @@ class Memory:
         """Return the path of an element of the array at `base`."""
         key = symbols.key_of(index) or "*"
         key = re.sub(r"[\[\]]", "'", key)
+        if types.is_map(self.types.get(base, "")):
+            key = re.sub(r"[^\w]", "'", key)
         path = f"{base}[{key}]"
         if path not in self.types and base in self.types and (inner := types.pointee(self.types[base])):
             self.types[path] = inner
@@ -291,11 +299,24 @@ class Memory:
             found.append(element)
         return items(found) if found else None
 
+    @abstractmethod
+    def assign(self, path: str, value: Value) -> None:
+        """Set a variable to a value; arrays and objects are set element by element."""
+
     def write_elements(self, path: str, values: list[Value]) -> None:
         """Set the elements of an array from the first on, and its length."""
         for i, value in enumerate(values[:_LONGEST_ARRAY]):
-            self.write(self.element_path(path, known(i)), value)
+            element = self.element_path(path, known(i))
+            if value.kind == "items":
+                self.assign(element, value)
+            else:
+                self.write(element, value)
         self.write(f"{path}.#length", known(len(values), "size_t"))
+
+
+def is_enumeration(type_: str) -> bool:
+    """Whether a type is one of a library's enumerations whose values rules ask for."""
+    return _ENUMERATION.match(types.bare(type_)) is not None
 
 
 def parent_of(path: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..events import Place
 from ..model.state import State, meet
-from ..program import Class, Declare, Expression, Function, Invocation, Name
+from ..program import Braces, Class, Declare, Expression, Function, Invocation, Name
 from ..values import Value, join
 from . import types
 from .expressions import Expressions
@@ -15,6 +15,7 @@ from .index import Known, fitting
 from .memory import Frame
 
 _DEEPEST_MEMBER = 80
+_FEW_MEMBERS = 8  # of a class whose objects are made though its constructors lead to no call
 
 
 class Objects(Expressions):
@@ -75,7 +76,16 @@ class Objects(Expressions):
             self.depth -= 1
 
     def _construct(self, path: str, class_: Class, arguments: tuple[Expression, ...]) -> None:
-        found = fitting(self.index.special(class_.name, "constructor"), len(arguments))
+        constructors = self.index.special(class_.name, "constructor")
+        found = fitting(constructors, len(arguments))
+        if not found and len(arguments) > 1:  # T{a, b, c} of T(std::initializer_list<...>)
+            found = [k for k in fitting(constructors, 1) if "initializer_list" in k.function.parameters[0].type]
+            arguments = (Braces(arguments, class_.span),) if found else arguments
+        if not found and not constructors and arguments:  # using Base::Base;
+            for base in class_.bases:
+                if fitting(self.index.special(types.simple(base), "constructor"), len(arguments)):
+                    self.construct(path, types.simple(base), arguments)
+                    return
         if not found:
             values = [self.evaluate(argument) for argument in arguments]
             self.make_members(path, class_.name)
@@ -102,7 +112,8 @@ class Objects(Expressions):
             return
         if class_ is None or types.pointee(types.bare(member.type)) or member.array:
             return
-        if any(known_.leads for known_ in self.index.special(class_.name, "constructor")):
+        constructors = self.index.special(class_.name, "constructor")
+        if any(known_.leads or len(class_.members) <= _FEW_MEMBERS for known_ in constructors):
             self.construct(path, class_.name, member.arguments)
 
     def initialise(self, function: Function) -> None:

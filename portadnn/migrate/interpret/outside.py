@@ -8,10 +8,9 @@ from dataclasses import replace
 from ..model import symbols
 from ..model.state import Thing
 from ..program import Cast, Constant, Expression, Invocation, Lambda, Member, Name, Operation
-from ..sizes import SIZES
-from ..values import NULL, UNKNOWN, Value, known, pointer, thing, unknown
+from ..values import UNKNOWN, Value, items, known, pointer, thing, unknown
 from . import types
-from .calls import Calls
+from .containers import Containers
 from .memory import written
 from .texts import argument_texts
 
@@ -36,16 +35,29 @@ _READS = re.compile(  # BLAS without results on the host: what it is given stays
     re.IGNORECASE,
 )
 _SAME_VALUE = frozenset(
-    {"move", "forward", "ref", "cref", "as_const", "raw_pointer_cast", "device_pointer_cast", "addressof"}
+    {
+        "make_optional",
+        "optional",
+        "move",
+        "forward",
+        "ref",
+        "cref",
+        "as_const",
+        "raw_pointer_cast",
+        "device_pointer_cast",
+        "addressof",
+    }
 )
 _TYPE = re.compile(
     r"^(?:T|[A-Z][A-Za-z]*Type|[DS][Tt]ype|\w+_t(?:ype)?|[Rr]eal|[Ss]calar)$"
 )  # that a template stands for: Dtype(0)
 _LOADS = re.compile(r"sym|proc|load|resolve|import|lookup", re.IGNORECASE)  # dlsym, GetProcAddress
+_SMART_NAME = re.compile(r"_ptr\s*<")
+_SEARCHES = frozenset({"find_if", "find", "lower_bound", "max_element", "min_element", "find_if_not"})
 _THREADS = frozenset({"thread", "jthread", "async", "pthread_create"})
 
 
-class Outside(Calls):
+class Outside(Containers):
     """Follows what functions of other libraries do to what the checker looks at."""
 
     def outside(self, call: Invocation, name: str, use: str) -> Value:
@@ -65,6 +77,22 @@ class Outside(Calls):
             return self._made(call, name)
         if short == "make_pair" and len(call.arguments) == 2:
             return self._pair(call)
+        if short in ("make_tuple", "tie") and call.arguments:
+            return items(self.evaluate(argument) for argument in call.arguments)
+        if short == "bind" and call.arguments:
+            function = call.arguments[0].operands[0] if isinstance(call.arguments[0], Operation) else call.arguments[0]
+            if isinstance(function, Name) and not self.index.is_library(types.simple(function.name)):
+                return self.invoke(Invocation(function, call.arguments[1:], call.span, call.text), "checked")
+        if short in _SEARCHES and call.arguments and (found := self._searched(call)) is not None:
+            return found
+        if short == "visit" and len(call.arguments) == 2:
+            return self.visit(call)
+        if short == "get" and len(call.arguments) == 1 and (place := self.place_of_call(call)) is not None:
+            return self.value_at(place)
+        if call.arguments and types.is_smart(
+            self.index.resolved(name if "<" in name else _with_arguments(call, short))
+        ):
+            return self._held(call)
         if short in ("max", "min") and len(call.arguments) == 2:
             return self._extreme(call, short)
         if short in _SAME_VALUE and len(call.arguments) == 1:
@@ -175,6 +203,20 @@ class Outside(Calls):
             self.write(f"{path}.{name}", value)
         return unknown(path)
 
+    def _searched(self, call: Invocation) -> Value | None:
+        """Return where ``std::find_if`` and the like point: to any element."""
+        values = [self.evaluate(argument) for argument in call.arguments]
+        array = re.sub(r"\[[^\[\]]*\]$", "", str(values[0].data)) if values[0].kind == "pointer" else ""
+        if not array or not types.pointee(self.types.get(array, "")):
+            return None
+        return pointer(self.element_path(array, UNKNOWN), types.pointee(self.types[array]))
+
+    def _held(self, call: Invocation) -> Value:
+        """Return what ``std::unique_ptr<T, D>(pointer)`` holds."""
+        values = [self.evaluate(argument) for argument in call.arguments]
+        self.keep(values[0])
+        return values[0]
+
     # Small functions --------------------------------------------------------------------------------------------
 
     def _extreme(self, call: Invocation, short: str) -> Value:
@@ -199,11 +241,15 @@ class Outside(Calls):
         path = own if own is not None else self.behind(base, "")
         type_ = self.types.get(path, "")
         if own is not None and types.is_smart(type_):
-            handled = self._smart(call, name, own, base)
+            handled = self.smart(call, name, own, base)
             if handled is not None:
                 return handled
         if types.is_array(type_):
-            return self._container(call, name, path, type_)
+            return self.container(call, name, path, type_)
+        if types.is_map(type_):
+            return self.map_method(call, name, path)
+        if (given := self.method_of_value(call, name, base, own)) is not None:
+            return given
         values = [self.evaluate(argument) for argument in call.arguments]
         if name in ("get", "data", "handle", "desc", "raw") and not values:
             inner = self.index.kind_of(type_)
@@ -215,53 +261,6 @@ class Outside(Calls):
         key = symbols.combine(f"{path}.{name}", values) if path else None
         stable = _GETTER.match(name) is not None or not texts
         return unknown(key if stable and key else f"{path}.{name}~{self.fresh()}")
-
-    def _smart(self, call: Invocation, name: str, path: str, value: Value) -> Value | None:
-        if name == "get":
-            return value
-        if name == "release":
-            self.write(path, NULL)
-            return value
-        if name == "reset":
-            self.write(path, self.evaluate(call.arguments[0]) if call.arguments else NULL)
-            return UNKNOWN
-        return None
-
-    def _container(self, call: Invocation, name: str, path: str, type_: str) -> Value:
-        values = [self.evaluate(argument) for argument in call.arguments]
-        length = self.peek(f"{path}.#length")
-        if name == "data":
-            return self.read(path) if types.is_device_array(type_) else pointer(path, types.pointee(type_))
-        if name in ("size", "length"):
-            return length if length is not None else unknown(f"{path}.size()", "size_t")
-        if name == "empty" and length is not None:
-            return symbols.operate("==", length, known(0))
-        if name in ("push_back", "emplace_back") and values:
-            place = length if length is not None and self.loops == 0 else UNKNOWN
-            self.write(self.element_path(path, place), values[0])
-            self.write(f"{path}.#length", symbols.operate("+", place, known(1)) if place.kind == "known" else UNKNOWN)
-            return UNKNOWN
-        if name in ("resize", "assign", "clear"):
-            self.set_length(path, values[0] if values else known(0, "size_t"), type_)
-            return UNKNOWN
-        if name == "front":
-            return self.value_at(self.element_path(path, known(0)))
-        if name == "at" and values:
-            return self.value_at(self.element_path(path, values[0]))
-        if name == "back":
-            last = UNKNOWN if length is None else symbols.operate("-", length, known(1))
-            return self.value_at(self.element_path(path, last))
-        if name in ("begin", "cbegin"):
-            return pointer(path, types.pointee(type_))
-        return unknown(symbols.combine(f"{path}.{name}", values))
-
-    def set_length(self, path: str, length: Value, type_: str) -> None:
-        """Note how many elements a container has now; of memory on a device, how many bytes."""
-        self.write(f"{path}.#length", length)
-        if types.is_device_array(type_):
-            size = SIZES.get(types.template_argument(type_))
-            bytes_ = symbols.operate("*", length, known(size)) if size else symbols.with_origins(UNKNOWN, length)
-            self.write(path, self.memory(path, bytes_))
 
     # Unknown functions --------------------------------------------------------------------------------------------
 
@@ -312,3 +311,9 @@ class Outside(Calls):
     def _holds_thing(self, path: str) -> bool:
         value = self.state.variables.get(path)
         return value is not None and any(option.kind == "thing" for option in value.options)
+
+
+def _with_arguments(call: Invocation, short: str) -> str:
+    """Return a call's name with the template arguments that are written there."""
+    text = call.text.partition("(")[0]
+    return text.strip() if "<" in text and _SMART_NAME.search(text) else short

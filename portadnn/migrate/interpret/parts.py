@@ -149,6 +149,15 @@ def assigned_names(block: Block, *, only_members: bool = False) -> Iterator[str]
                 yield target.name
 
 
+def pointed_at(block: Block) -> Iterator[str]:
+    """Yield the names of variables and members whose addresses a block takes: something may write there."""
+    for expression in all_expressions(block):
+        if isinstance(expression, Operation) and expression.operator == "&x":
+            target = expression.operands[0]
+            if isinstance(target, Member | Name):
+                yield target.name
+
+
 def given_members(function: Function) -> Iterator[tuple[str, str, Expression]]:
     """Yield what a function gives members: the class, "" where it is reached through an object, the name, the value."""
     if function.owner:
@@ -164,6 +173,18 @@ def given_members(function: Function) -> Iterator[tuple[str, str, Expression]]:
                 yield function.owner if mine else "", target.name, value
             elif isinstance(target, Name) and function.owner and target.name not in local:
                 yield function.owner, target.name, value
+
+
+def given_arguments(function: Function) -> Iterator[tuple[str, tuple[Expression, ...]]]:
+    """Yield what a function gives others: their names, those of the classes of objects that it makes, the arguments."""
+    for expression in all_expressions(function.body):
+        if isinstance(expression, Invocation) and isinstance(expression.callee, Name | Member) and expression.arguments:
+            yield expression.callee.name.partition("<")[0].rpartition("::")[2], expression.arguments
+    for declared in declarations(function.body):
+        if declared.arguments:
+            yield declared.type.partition("<")[0].rpartition("::")[2], declared.arguments
+    for name, arguments, _ in function.initializers:
+        yield name.partition("<")[0].rpartition("::")[2], arguments
 
 
 def enumerators(value: Expression) -> list[str]:

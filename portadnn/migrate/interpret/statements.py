@@ -128,7 +128,8 @@ class Statements(Loops):
             if place is None:
                 self.types[own[parameter.name]] = parameter.type
                 self.state.variables[own[parameter.name]] = value
-        body = replace(expression.body, statements=expression.body.statements[expression.parameters :])
+        given = min(len(call.arguments), expression.parameters)  # the others have default arguments
+        body = replace(expression.body, statements=expression.body.statements[given:])
         self.lambda_depth += 1
         self.through.append(self.place_of(call.span))
         try:
@@ -184,6 +185,7 @@ class Statements(Loops):
     def _declare_parts(self, statement: Declare, value: Value | None) -> None:
         """Follow ``auto [a, b] = ...``."""
         given = value.data if value is not None and value.kind == "items" else ()
+        places = self._parts_of(value) if value is not None and not given else []
         for i, name in enumerate(statement.name.strip("[]").split(",")):
             path = f"{name}#{self.frame.turn}"
             self.frame.scopes[-1][name] = path
@@ -192,6 +194,16 @@ class Statements(Loops):
             self.state.variables.pop(path, None)
             if i < len(given):
                 self.state.variables[path] = given[i]
+            elif i < len(places):
+                self.frame.scopes[-1][name] = places[i]
+
+    def _parts_of(self, value: Value) -> list[str]:
+        """Return the paths of the parts of an object that ``auto [a, b]`` names."""
+        base = str(value.data) if value.kind in ("unknown", "pointer") and value.data is not None else ""
+        if f"{base}.first" in self.state.variables or types.is_pair(self.types.get(base, "")):
+            return [self.member_path(base, "first"), self.member_path(base, "second")]
+        class_ = self.class_at(base) if base else None
+        return [] if class_ is None else [self.member_path(base, m.name) for m in self.index.members(class_.name)]
 
     def _reference(self, expression: Expression) -> str | None:
         if isinstance(expression, Invocation):
@@ -203,7 +215,7 @@ class Statements(Loops):
         if not types.bare(type_) and value is not None:  # auto
             inner = types.bare(value.type)
             type_ = f"{inner} *" if value.kind == "pointer" and inner else inner
-        return type_ + "[]" * len(statement.array)
+        return self.index.concrete(type_) + "[]" * len(statement.array)
 
     def _declare_array(self, path: str, statement: Declare, value: Value | None) -> None:
         sizes = [UNKNOWN if size is None else self.evaluate(size) for size in statement.array]
@@ -230,15 +242,23 @@ class Statements(Loops):
         self.assign(path, self.cast(value, type_) if types.bare(type_) else value)
 
     def _make(self, path: str, statement: Declare) -> None:
-        type_ = statement.type
+        type_ = self.types[path]
         class_ = self.index.class_of(type_)
-        if types.is_array(type_):
+        if types.is_map(type_):
+            for argument in statement.arguments:
+                self.assign(path, self.evaluate(argument))
+        elif types.is_array(type_):
             values = [self.evaluate(argument) for argument in statement.arguments]
+            fixed = types.template_arguments(types.bare(type_))
             if len(values) == 1 and values[0].kind == "items":
                 self.write_elements(path, list(values[0].data))
+            elif not values and len(fixed) == 2 and fixed[1].isdigit():  # std::array
+                self.write(f"{path}.#length", known(int(fixed[1]), "size_t"))
             else:
                 self.set_length(path, values[0] if values else known(0, "size_t"), type_)
-        elif types.is_smart(type_):
+                if len(values) == 2:
+                    self.fill(path, values[1])
+        elif types.is_smart(type_) and not types.is_pair(type_):
             values = [self.evaluate(argument) for argument in statement.arguments]
             self.state.variables[path] = values[0] if values else NULL
         elif class_ is not None and not types.pointee(type_):

@@ -9,6 +9,7 @@ _WORDS = re.compile(
     r"\b(?:const|constexpr|volatile|static|struct|class|enum|inline|typename|mutable|extern|register|auto)\b"
 )
 _SMART = re.compile(r"(?:^|::)(?:unique_ptr|shared_ptr|weak_ptr|scoped_ptr|intrusive_ptr)\s*<")
+_MAPS = re.compile(r"(?:^|::)(?:map|unordered_map|multimap|flat_map|flat_hash_map|node_hash_map|hash_map)\s*<")
 _ARRAYS = re.compile(r"(?:^|::)(?:vector|array|device_vector|host_vector|deque|list|initializer_list|span)\s*<")
 
 
@@ -29,6 +30,8 @@ def pointee(type_: str) -> str:
         return text[: text.rindex("[")].strip()
     if is_smart(text) or is_array(text):
         return template_argument(text)
+    if is_map(text):
+        return f"std::pair<{', '.join(template_arguments(text)[:2])}>"
     return ""
 
 
@@ -57,6 +60,33 @@ def is_smart(type_: str) -> bool:
 def is_array(type_: str) -> bool:
     """Whether it is a container of the standard library, or of thrust."""
     return _ARRAYS.search(bare(type_)) is not None and not type_.rstrip().endswith("*")
+
+
+@functools.cache
+def is_map(type_: str) -> bool:
+    """Whether it is a map of the standard library, or one like it."""
+    return _MAPS.search(bare(type_)) is not None and not type_.rstrip().endswith("*")
+
+
+@functools.cache
+def is_pair(type_: str) -> bool:
+    """Whether it is a ``std::pair``."""
+    return re.match(r"(?:std::)?pair\s*<", bare(type_)) is not None and not type_.rstrip().endswith("*")
+
+
+@functools.cache
+def template_arguments(type_: str) -> tuple[str, ...]:
+    """Return a template's arguments: ``int`` and ``float`` of ``std::map<int, float>``."""
+    start = type_.find("<")
+    result, depth, last = [], 0, start + 1
+    for i in range(max(start, 0), len(type_) if start >= 0 else 0):
+        depth += (type_[i] in "<(") - (type_[i] in ">)")
+        if depth == 0 or (depth == 1 and type_[i] == ","):
+            result.append(type_[last:i].strip())
+            last = i + 1
+        if depth == 0:
+            break
+    return tuple(result)
 
 
 @functools.cache

@@ -182,6 +182,8 @@ def converted(value: Value, type_: str) -> Value:
             return Value("known", int(value.data), type_, value.origins)
         if isinstance(value.data, bool) and is_integer(type_):
             return Value("known", int(value.data), type_, value.origins)
+    if value.kind == "unknown" and value.type == "bool" and type_ in _FLOATS:
+        return join(Value("known", number, type_, value.origins) for number in (0.0, 1.0))
     return value.typed(type_) if value.kind in ("known", "unknown") and type_ else value
 
 

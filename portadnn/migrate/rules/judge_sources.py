@@ -20,7 +20,10 @@ def judge_sources(
     known = (rules() if table is None else table).values()
     cases = [(rule, case) for rule in known for case in rule.cases if case.source and case.serves(judge)]
     found: dict[object, Finding] = {}
+    units = list(units)
+    around = {class_.name.rpartition("::")[2]: class_ for unit in units for class_ in unit.classes if class_.members}
     for unit in units:
+        unit.around = around
         for rule, case in cases:
             for hit in case.source.look(unit) if case.source else ():
                 words = {**hit.words, "target": judge.title}

@@ -121,11 +121,16 @@ def maxima_have_to_be_kept(situation: Situation) -> Iterator[Hit]:
     """Yield at cuDNN's backward max pooling, whose forward has to keep where the maxima were."""
     maxima = _takes_maxima(situation)
     forwards = _forwards(situation)
-    if maxima is False or not forwards:
+    if maxima is False or (maxima is None and re.search(r"avg|average|mean", situation.event.within, re.IGNORECASE)):
         return
-    yield Hit(
-        "proven" if maxima else "possible", words=_layer_calls(situation, forwards[0][0]), related=_made_here(forwards)
-    )
+    if forwards:
+        deed = forwards[0][0]
+        yield Hit("proven" if maxima else "possible", words=_layer_calls(situation, deed), related=_made_here(forwards))
+        return
+    for deed, _ in situation.before(_FORWARDS[situation.event.function]):  # with a descriptor made anew
+        if _same_argument(situation, deed, "x") is not False:
+            yield Hit("possible", words=_layer_calls(situation, deed), related=_made_here([(deed, False)]))
+            return
 
 
 @check("forward", "backward", "size")

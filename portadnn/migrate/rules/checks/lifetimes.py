@@ -115,11 +115,11 @@ class _Destroyed:
         self.functions.add(function)
         self.near[deed.event.library, _scope(deed.event)] = deed
         things = [thing for parameter, thing in deed.things.items() if parameter != "handle"]
-        if not things or any(not thing.certain or thing.many for thing in things):
+        if not things or any(thing.many or (not thing.certain and "[" in thing.id) for thing in things):
             self._anything.add(function)
         for thing in things:
             creator = journal.get(thing.created) if thing.created is not None else None
-            if creator is None:
+            if creator is None or not thing.certain:
                 self._named.add((function, _member(thing.id)))
             else:
                 self._made.add((function, _member(thing.id), _scope(creator.event)))

@@ -12,6 +12,7 @@ from ..conditions import plain_type
 from ..registry import check
 from ..shapes import Shape, enumerator, number, numbers, packed, shape
 from ..situation import Hit, Situation
+from .arguments import more_channels
 
 _SCALARS = ("alpha", "beta", "alphaDataDiff", "betaDataDiff", "alphaParamDiff", "betaParamDiff")
 
@@ -117,7 +118,17 @@ def nhwc_c(situation: Situation) -> Iterator[Hit]:
 @check("copied", "strides")
 def strided_x(situation: Situation) -> Iterator[Hit]:
     """Find x has gaps."""
-    yield from _of_layout(situation, "strided", "xDesc", "x" if situation.argument("x") else "xData")
+    tensor = "x" if situation.argument("x") else "xData"
+    yield from _of_layout(situation, "strided", "xDesc", tensor)
+    thing = situation.thing("xDesc")
+    deed = situation.journal.get(thing.version) if thing is not None and thing.certain else None
+    if deed is not None and deed.event.function == "cudnnSetTensor4dDescriptorEx" and more_channels(deed.event):
+        stride = deed.event.argument("nStride")
+        words = {
+            "copied": _copied(situation, "xDesc", tensor),
+            "strides": f"from image to image {stride.text if stride else ''}",
+        }
+        yield Hit("possible", words=words)
 
 
 _TRIPLES = (("xDesc", "wDesc", "yDesc"), ("dyDesc", "wDesc", "dxDesc"), ("xDesc", "dyDesc", "dwDesc"))

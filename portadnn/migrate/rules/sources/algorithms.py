@@ -35,6 +35,7 @@ _LACKING = {
     "miopenSetConvolutionAttribute(convDesc, MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC, 1)",
     "mathType": "MIOpen has no math types, so it can go",
 }
+_MOST_BASES = 8
 _HIGHEST = 5  # MIOpen's ImplicitGEMM, after a gap
 
 
@@ -55,6 +56,11 @@ def _types(unit: Unit, function: Function) -> dict[str, str]:
 def _owners(unit: Unit, function: Function) -> list[Class]:
     """Return the class of a method; of other functions all classes, whose members they may read."""
     mine = [class_ for class_ in unit.classes if class_.name == function.owner]
+    waiting = [function.owner.rpartition("::")[2]] if function.owner and not mine else []
+    while waiting and len(mine) < _MOST_BASES:  # in a header
+        if (class_ := unit.around.get(waiting.pop())) is not None and class_ not in mine:
+            mine.append(class_)
+            waiting += [base.rpartition("::")[2] for base in class_.bases]
     return mine or list(unit.classes)
 
 
@@ -82,7 +88,7 @@ def result_field(unit: Unit) -> Iterator[SourceHit]:
                 continue
             types = _types(unit, function) if types is None else types
             name = _variable(node.base)
-            result = _RESULT.search(nearest.get(name, "")) or _RESULT.search(types.get(name, ""))
+            result = _result(unit, nearest.get(name, "")) or _result(unit, types.get(name, ""))
             instead = result and (_LACKING.get(node.name) or f"it is called {_IN_MIOPEN[result[1]]}")
             perhaps = not result and _NAMED.search(name) and _of_template(nearest.get(name) or types.get(name, ""))
             if perhaps and _has_results(unit):
@@ -97,6 +103,15 @@ _NAMED = re.compile("perf(?!orm)", re.IGNORECASE)
 _PARAMETER = re.compile(
     r"\btypename\b|\bauto\b|(?:^|[<\s])T\w{0,5}(?:$|[>\s*&\[])|^(?:const\s+)?(?i:perf_?(?:t|type)?|\w*perf_t)\b"
 )
+
+
+def _result(unit: Unit, type_: str) -> re.Match[str] | None:
+    """Return which results a type holds, also under another name that the file gives it."""
+    found = _RESULT.search(type_)
+    if found is None and type_:
+        others = (unit.aliases.get(word, "") for word in re.findall(r"\w+", type_))
+        found = next((match for other in others if (match := _RESULT.search(other))), None)
+    return found
 
 
 def _of_template(type_: str) -> bool:

@@ -177,7 +177,7 @@ def _compared(condition: Any) -> str | None:
 
 def _falls_back(block: Block) -> bool:
     """Tell whether a case assigns something: those that name a status, print it or throw do not."""
-    return any(isinstance(n, Operation) and n.operator.rstrip("=") in ("", "+", "-", "|", "&") for n in walk(block))
+    return any(isinstance(n, Operation) and n.operator in ("=", "+=", "-=", "|=", "&=", "^=") for n in walk(block))
 
 
 def _acts(node: If) -> bool:

@@ -34,13 +34,14 @@ def _calls(node: Any, pattern: re.Pattern[str]) -> Iterator[Invocation]:
 @source_check("flag", "descriptor", "where")
 def found_once(unit: Unit) -> Iterator[SourceHit]:
     """Find a Find that a flag lets run once, while descriptors are set again."""
-    for function in unit.functions:
-        if not any(_FINDS.match(plain(name)) for name in function.calls):
+    finding = {plain(f.name) for f in unit.functions if any(_FINDS.match(plain(name)) for name in f.calls)}
+    for function in unit.functions if finding else ():
+        if not any(_FINDS.match(plain(name)) or plain(name) in finding for name in function.calls):
             continue
         for node in inside(function.body):
-            flag, body = _guarded(node)
-            finds = list(_calls(body, _FINDS)) if flag else []
-            if not finds or body is None or not _is_set(body, flag) or _is_reset(unit, flag):
+            flag, body, is_on = _guarded(node)
+            finds = _finds_in(unit, function, body) if flag else []
+            if not finds or body is None or not _is_set(body, flag, not is_on) or _is_reset(unit, flag, not is_on):
                 continue
             found = _set_again(unit, function, body, finds[0])
             if found is not None:
@@ -49,11 +50,27 @@ def found_once(unit: Unit) -> Iterator[SourceHit]:
                 yield SourceHit(finds[0].span, "possible", words, variable(finds[0].callee))
 
 
-def _guarded(node: Any) -> tuple[str, Block | None]:
-    """Return the flag of ``if (!flag)`` or ``while (!flag)``, alone or with other conditions, and what it guards."""
+def _finds_in(unit: Unit, function: Function, body: Block | None) -> list[Invocation]:
+    """Return the Finds in a block, or those of the functions beside it that the block calls."""
+    if found := list(_calls(body, _FINDS)):
+        return found
+    names = {variable(one.callee) for one in invocations(body)}
+    return [
+        find
+        for other in unit.functions
+        if plain(other.name) in names and other.owner == function.owner and other is not function
+        for find in _calls(other.body, _FINDS)
+    ]
+
+
+def _guarded(node: Any) -> tuple[str, Block | None, bool]:
+    """Return the flag of ``if (!flag && ...)`` or ``if (first)``, what it guards, and whether it has to be set."""
     if not isinstance(node, (If, Loop)) or node.condition is None:
-        return "", None
-    return _negated(node.condition), node.then if isinstance(node, If) else node.body
+        return "", None, False
+    body = node.then if isinstance(node, If) else node.body
+    if isinstance(node.condition, (Name, Member)) and isinstance(node, If):
+        return variable(node.condition), body, True
+    return _negated(node.condition), body, False
 
 
 def _negated(condition: Expression) -> str:
@@ -64,14 +81,14 @@ def _negated(condition: Expression) -> str:
     return ""
 
 
-def _is_set(body: Block, flag: str) -> bool:
-    return any(target == flag and value is True for target, value in _assignments(body))
+def _is_set(body: Block, flag: str, wanted: bool) -> bool:
+    return any(target == flag and value in (wanted, int(wanted)) for target, value in _assignments(body))
 
 
-def _is_reset(unit: Unit, flag: str) -> bool:
-    """Tell whether something but a constructor sets the flag to anything else than true."""
+def _is_reset(unit: Unit, flag: str, wanted: bool) -> bool:
+    """Tell whether something but a constructor sets the flag to anything else than what the Find leaves it at."""
     return any(
-        target == flag and value is not True
+        target == flag and (value is None or value not in (wanted, int(wanted)))
         for function in unit.functions
         if function.kind != "constructor"
         for target, value in _assignments(function.body)

@@ -1,0 +1,261 @@
+"""Calls of the libraries: events of them, and the things that their arguments mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ... import mapping
+from ...mapping import Parameter
+from ..events import Argument, Event, Place
+from ..frontend.found import FoundGraph
+from ..model import effects
+from ..model.kinds import kind_of
+from ..model.listener import Listener
+from ..model.state import Deed
+from ..older import by_mode, takes_mode
+from ..program import Expression, Index, Invocation, Lambda, Member, Name, Operation, Span
+from ..values import UNKNOWN, Value, known, pointer
+from . import types
+from .graph_calls import GraphCalls
+from .index import Index as Names
+from .index import Known
+from .objects import Objects
+from .parts import read_names
+from .texts import argument_texts, unparsed
+
+_ARRAY = re.compile(r"(A|Array|[dD]ims?A?|lens|strides?|arrayOfElements|\[\])$")
+
+
+class LibraryCalls(Objects):
+    """Tells the listeners of calls of the libraries, and lets them have their effects."""
+
+    def __init__(self, index: Names, listeners: Sequence[Listener], graphs: list[FoundGraph] | None = None) -> None:
+        super().__init__(index)
+        self.listeners = listeners
+        self.journal: dict[int, Deed] = {}
+        self.numbers = 0
+        self.used = 0
+        self.turns = 0
+        self.depth = 0
+        self.stack: list[Known] = []
+        self.through: list[Place] = []
+        self.thread = ""
+        self.lambdas: dict[str, tuple[Lambda, list[dict[str, str]]]] = {}  # with what they see
+        self.lambda_depth = 0
+        self.last_lambda = UNKNOWN  # what the one that was followed last returned
+        self.template_given = ""  # how the template that is called next is written, with its arguments
+        self.every_branch = False  # also those that known values exclude; tells of calls that nothing else led to
+        self.versions: list[str] = []
+        self.reached: set[tuple[str, str, int, int]] = set()
+        self.reached_functions: set[int] = set()
+        self.cut: set[int] = set()  # functions of which something was too deep to follow
+        self.shared: dict[str, str] = {}  # of a group's classes: the object that all its functions get
+        self.preferred: frozenset[str] = frozenset()  # files whose definitions count where several have one
+        self.of_graphs = GraphCalls(self, [] if graphs is None else graphs)
+
+    def fresh(self) -> int:
+        """Return a number that was not used before."""
+        self.used += 1
+        return self.used
+
+    def write(self, path: str, value: Value) -> None:
+        """Set a variable; of a thing that is kept in another variable than it was made in, that is noted."""
+        super().write(path, value)
+        if value.kind == "thing" and not str(value.data).startswith(f"{path}@"):
+            self.keep(value)
+
+    def keep(self, value: Value) -> None:
+        """Note of a thing that something else than the variable it was made in has it, too."""
+        made = self.state.things.get(value.data) if value.kind == "thing" else None
+        deed = self.journal.get(made.created or 0) if made is not None else None
+        if deed is not None and not deed.kept:
+            self.journal[deed.event.number] = replace(deed, kept=True)
+
+    def pointed(self, callee: Expression) -> str:
+        """Return the library's function that a variable points to; "" where none is known."""
+        if isinstance(callee, Operation):
+            if callee.operator != "*x":
+                return ""
+            callee = callee.operands[0]
+        if not isinstance(callee, Name | Member | Index):
+            return ""
+        path = self.place(callee)
+        value = self.peek(path) if path is not None else None
+        if value is None or value.kind != "unknown" or not isinstance(value.data, str):
+            return ""
+        name = types.simple(value.data)
+        return name if name in mapping.table().functions else ""
+
+    def indirect_call(self, call: Invocation, name: str, use: str) -> Value:
+        """Follow a call through a pointer; of a function that was handed in, the call stands where it was."""
+        texts = [self.frame.pack_texts.get(unparsed(a), unparsed(a)) for a in call.arguments]
+        call = replace(call, text=f"{name}({', '.join(texts)})")
+        is_parameter = isinstance(call.callee, Name) and self.frame.function is not None and any(
+            p.name == call.callee.name for p in self.frame.function.parameters
+        )  # fmt: skip
+        place = self.through[-1] if is_parameter and self.through else None
+        return self.library_call(call, name, use, place)
+
+    def unpacked(self, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
+        """Return arguments with what a template's ``args...`` stands for in its place."""
+        result: list[Expression] = []
+        for argument in arguments:
+            count = self.frame.packs.get(argument.name) if isinstance(argument, Name) else None
+            if count is None or not isinstance(argument, Name):
+                result.append(argument)
+            else:
+                result += [Name(f"{argument.name}${i}", argument.span) for i in range(count)]
+        return tuple(result)
+
+    def library_call(self, call: Invocation, name: str, use: str, where: Place | None = None) -> Value:
+        """Make an event of a call of a library, tell the listeners, and let it have its effects."""
+        written = name
+        if takes_mode(name) and len(call.arguments) > 1 and self._is_mode(call.arguments[1]):
+            name = by_mode(name)
+        parameters = effects.signature(name, len(call.arguments))
+        texts = argument_texts(call)
+        arguments = tuple(
+            self._argument(argument, text, parameters[i] if i < len(parameters) else None)
+            for i, (argument, text) in enumerate(zip(call.arguments, texts, strict=True))
+        )
+        if where is not None:  # the helper's text is not where the call is told of
+            arguments = tuple(replace(argument, place=where) for argument in arguments)
+        return self.emit(name, arguments, call.span, call.text, self._status(use), where, written=written)
+
+    def _is_mode(self, expression: Expression) -> bool:
+        """Whether an argument is an activation mode, which cuDNN took in place of a descriptor before version 4."""
+        value = self.evaluate(expression)
+        said = [option.data for option in value.options if option.kind == "known"]
+        if any(str(data).startswith("CUDNN_ACTIVATION_") for data in said):
+            return True
+        place = self.place(expression) if isinstance(expression, Name | Member) else None
+        return place is not None and types.simple(types.bare(self.types.get(place, ""))) == "cudnnActivationMode_t"
+
+    def emit(
+        self,
+        name: str,
+        arguments: tuple[Argument, ...],
+        span: Span,
+        text: str,
+        status: str,
+        where: Place | None = None,
+        followed: bool = True,
+        written: str = "",
+    ) -> Value:
+        """Tell the listeners of a call, which stands at `where` or else at its span, and let it have its effects.
+
+        `written` is the function's name there, where another one is meant.
+        """
+        place = self.place_of(span) if where is None else where
+        self.numbers += 1
+        event = Event(
+            number=self.numbers,
+            function=name,
+            arguments=arguments,
+            place=place,
+            text=text,
+            status=status,
+            through=tuple(self.through),
+            within=self.frame.label,
+            thread=self.thread,
+            in_loop=self.loops > 0,
+            guards=self.guards,
+            version=self.versions[-1] if self.versions else None,
+            followed=followed,
+        )
+        where_ = (place.file, written or name, place.line, place.column)
+        if not self.every_branch or where_ not in self.reached:
+            for listener in self.listeners:
+                listener.call(event, self.state, self.journal)
+        self.reached.add(where_)
+        if name == "cudnnBackendFinalize" and arguments and arguments[0].value.kind == "thing":
+            graph = self.state.things.get(arguments[0].value.data)
+            if graph is not None:
+                self.of_graphs.finalized(graph, self.journal)
+        return effects.apply(event, self.state, self.journal, self._write_output)
+
+    def _write_output(self, path: str, value: Value) -> None:
+        if path.endswith("[0]") and value.kind == "items":
+            path = path[:-3]
+        if self.types.get(path, "").endswith("]") and value.kind != "items":
+            path = self.element_path(path, known(0))
+        self.assign(path, value) if value.kind == "items" else self.write(path, value)
+
+    def place_of(self, span: Span) -> Place:
+        """Return where something stands."""
+        return Place.of(self.frame.unit.file, span)
+
+    def _status(self, use: str) -> str:
+        if not use.startswith("assigned "):
+            return use
+        frame = self.frame
+        if frame.read_names is None:
+            frame.read_names = frozenset(read_names(frame.function.body)) if frame.function is not None else frozenset()
+        return "checked" if use.removeprefix("assigned ") in frame.read_names else "ignored"
+
+    def _argument(self, expression: Expression, text: str, parameter: Parameter | None) -> Argument:
+        value = self.evaluate(expression)
+        type_ = parameter.type if parameter is not None else ""
+        kind = kind_of(type_)
+        place = self.place_of(expression.span)
+        if kind and not type_.rstrip().endswith(("*", "]")):
+            return Argument(text, self.as_thing(value, type_), None, place)
+        array = parameter is not None and (type_.rstrip().endswith("]") or _ARRAY.search(parameter.name) is not None)
+        if array and value.kind == "unknown" and types.is_array(self.types.get(str(value.data), "")):
+            value = pointer(str(value.data), types.pointee(self.types[str(value.data)]))
+        if value.kind == "items":
+            return Argument(text, value, value, place)
+        return Argument(text, value, self.content(value, array=array), place)
+
+    def as_thing(self, value: Value, type_: str) -> Value:
+        """Return the thing that an argument for a descriptor or a handle means."""
+        if value.kind == "one of":
+            found = [self.as_thing(option, type_) for option in value.options if not option.is_null]
+            if all(option.kind == "unknown" for option in value.options):
+                return self._whichever(found)
+            return self.joined(found)
+        if value.kind == "pointer":
+            inner = self._inner(str(value.data), type_)
+            return inner if inner is not None else value
+        if value.kind == "unknown" and value.data is not None:
+            inner = self._inner(str(value.data), type_)
+            if inner is not None:
+                return inner
+            made = self.adopt(str(value.data), type_)
+            if str(value.data) in self.state.variables or str(value.data) in self.types:
+                self.state.variables[str(value.data)] = made
+            return made
+        return value
+
+    def _whichever(self, found: list[Value]) -> Value:
+        """Return one thing for several of which nothing is known: what a wrapper holds, made by who knows whom."""
+        forms = [self.state.things[value.data] for value in found if value.kind == "thing"]
+        told = [form for form in forms if form.set_by or form.created]
+        if len(forms) < len(found) or len(told) > 1:
+            return self.joined(found)
+        chosen = (told or forms)[0].id
+        return next(value for value in found if value.data == chosen)
+
+    def _inner(self, path: str, type_: str, within: tuple[str, ...] = ()) -> Value | None:
+        """Return the member of an object that an argument of some type means: the one of that type."""
+        class_ = self.class_at(path)
+        if class_ is None or class_.name in within:
+            return None
+        kind = kind_of(type_)
+        for member in self.index.members(class_.name):
+            if self.index.kind_of(member.type) == kind and not member.array:
+                return self.read(self.member_path(path, member.name))
+        for member in self.index.members(class_.name):
+            if self.index.class_of(member.type) is not None and not types.bare(member.type).endswith("*"):
+                inner = self._inner(self.member_path(path, member.name), type_, (*within, class_.name))
+                if inner is not None:
+                    return inner
+        held = types.template_argument(self.types.get(path, ""))
+        if held and self.index.kind_of(held) == kind and class_.members:
+            member = class_.members[0]  # of the template's parameter's type
+            inside = self.member_path(path, member.name)
+            self.types[inside] = held
+            return self.read(inside)
+        return None
