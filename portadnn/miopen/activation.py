@@ -1,7 +1,7 @@
 """Activations in all of MIOpen's modes.
 
 Those that portadnn has are one call. The others are composed of its operations, exactly but for rounding: SOFTRELU is
-a logarithmic softmax over pairs (x, 0), LEAKYRELU and ABS are maxima. POWER is not computed.
+a logarithmic softmax over pairs (x, 0), LEAKYRELU and ABS are maxima, POWER is a graph.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 from ..descriptors import TensorView
 from ..descriptors.layers import ActivationDescriptor
 from ..enums import ActivationMode, NanPropagation, OpTensorOp, SoftmaxAlgorithm
-from ..errors import NotSupported
 from ..handle import Handle
 from ..ops.activation import activation_backward, activation_forward
 from ..ops.softmax import softmax_forward
 from ..ops.tensor import op_tensor, set_tensor, transform_tensor
 from ..problem import TensorSpec
+from .composed_graphs import Describe, run_graph
 from .descriptors import Opaque, made, value_of
 from .generated.enums import miopenActivationMode_t as Mode
 from .names import number, one_and_zero, parse
@@ -34,6 +34,7 @@ _PLAIN = {  # modes of portadnn; MIOpen's clipped ReLU swallows NaN, its ReLU mu
 _RELU = ActivationDescriptor(ActivationMode.RELU, NanPropagation.PROPAGATE_NAN)
 _TANH = ActivationDescriptor(ActivationMode.TANH)
 _SIGMOID = ActivationDescriptor(ActivationMode.SIGMOID)
+_BOUND = 1e-6  # EPSILON of src/kernels/activation_functions.h, for float
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,7 @@ def forward(handle: Handle, settings: ActivationSettings, spec: TensorSpec, x: A
     if plain is not None:
         activation_forward(handle, x, plain, y)
         return
-    compose = _FORWARD.get(settings.mode)
-    if compose is None:
-        _refuse(settings.mode)
-    else:
-        compose(handle, settings, spec, x, y)
+    _FORWARD[settings.mode](handle, settings, spec, x, y)
 
 
 def backward(handle: Handle, settings: ActivationSettings, spec: TensorSpec, y: Any, dy: Any, x: Any, dx: Any) -> None:
@@ -109,21 +106,7 @@ def backward(handle: Handle, settings: ActivationSettings, spec: TensorSpec, y: 
     if plain is not None:
         activation_backward(handle, y, dy, x, plain, dx)
         return
-    compose = _BACKWARD.get(settings.mode)
-    if compose is None:
-        _refuse(settings.mode)
-    else:
-        compose(handle, settings, spec, y, dy, x, dx)
-
-
-def _refuse(mode: Mode) -> None:
-    names = ", ".join(known.name for known in (*_PLAIN, *_FORWARD))
-    raise NotSupported(
-        "portadnn has no power of a tensor (miopenOpTensor multiplies: squares are near)",
-        argument="activDesc",
-        expected=f"one of {names}",
-        got=mode.name,
-    )
+    _BACKWARD[settings.mode](handle, settings, spec, y, dy, x, dx)
 
 
 def _like(handle: Handle, spec: TensorSpec, dims: tuple[int, ...] | None = None) -> Any:
@@ -167,6 +150,31 @@ def _softrelu(handle: Handle, settings: ActivationSettings, spec: TensorSpec, x:
 def _clamp(handle: Handle, settings: ActivationSettings, spec: TensorSpec, x: Any, y: Any) -> None:
     op_tensor(handle, OpTensorOp.MIN, x, _constant(handle, spec, settings.beta), y)
     op_tensor(handle, OpTensorOp.MAX, y, _constant(handle, spec, settings.alpha), y)
+
+
+def _power(handle: Handle, settings: ActivationSettings, spec: TensorSpec, x: Any, y: Any) -> None:
+    """Compute ``(alpha + beta * x) ** gamma``, 0 where the base is not above MIOpen's bound."""
+
+    def describe(graph: Any, t: dict[str, Any]) -> dict[str, Any]:
+        base, above = _base(graph, settings, t["x"])
+        return {"y": graph.binary_select(graph.pow(base, settings.gamma), 0.0, above)}
+
+    _pointwise(handle, ("power", settings), spec, {"x": x}, y, describe)
+
+
+def _base(graph: Any, settings: ActivationSettings, x: Any) -> tuple[Any, Any]:
+    """Return the base of a power where it is above MIOpen's bound, else 1, and where that is."""
+    base = graph.add(graph.mul(x, settings.beta), settings.alpha)
+    above = graph.cmp_gt(base, _BOUND)
+    return graph.binary_select(base, 1.0, above), above
+
+
+def _pointwise(handle: Handle, key: Any, spec: TensorSpec, given: dict[str, Any], out: Any, describe: Describe) -> None:
+    """Run a graph of tensors with one layout; the output may be one of them."""
+    packed = _like(handle, spec)
+    outputs = {"y": TensorSpec.packed(spec.dtype, spec.dims)}
+    run_graph(handle, key, dict.fromkeys(given, spec), outputs, {**given, "y": packed}, describe)
+    transform_tensor(handle, packed, out)
 
 
 # backward
@@ -226,6 +234,23 @@ def _clamp_gradient(
     transform_tensor(handle, activation_backward(handle, over, gradient, over, clip, gradient), dx)
 
 
+def _power_gradient(
+    handle: Handle, settings: ActivationSettings, spec: TensorSpec, y: Any, dy: Any, x: Any, dx: Any
+) -> None:
+    """Compute ``beta * gamma * y / (alpha + beta * x)``, without dy: MIOpen's kernel leaves it out."""
+    given = {
+        "x": transform_tensor(handle, x, _like(handle, spec)),
+        "z": transform_tensor(handle, y, _like(handle, spec)),
+    }
+
+    def describe(graph: Any, t: dict[str, Any]) -> dict[str, Any]:
+        base, above = _base(graph, settings, t["x"])
+        slope = graph.div(graph.mul(t["z"], settings.beta * settings.gamma), base)
+        return {"y": graph.binary_select(slope, 0.0, above)}
+
+    _pointwise(handle, ("power gradient", settings), TensorSpec.packed(spec.dtype, spec.dims), given, dx, describe)
+
+
 _Forward = Callable[[Handle, ActivationSettings, TensorSpec, Any, Any], None]
 _Backward = Callable[[Handle, ActivationSettings, TensorSpec, Any, Any, Any, Any], None]
 _FORWARD: dict[Mode, _Forward] = {
@@ -234,6 +259,7 @@ _FORWARD: dict[Mode, _Forward] = {
     Mode.miopenActivationABS: _abs,
     Mode.miopenActivationLEAKYRELU: _leaky,
     Mode.miopenActivationCLAMP: _clamp,
+    Mode.miopenActivationPOWER: _power,
 }
 _BACKWARD: dict[Mode, _Backward] = {
     Mode.miopenActivationTANH: _tanh_gradient,
@@ -241,4 +267,5 @@ _BACKWARD: dict[Mode, _Backward] = {
     Mode.miopenActivationABS: _abs_gradient,
     Mode.miopenActivationLEAKYRELU: _leaky_gradient,
     Mode.miopenActivationCLAMP: _clamp_gradient,
+    Mode.miopenActivationPOWER: _power_gradient,
 }

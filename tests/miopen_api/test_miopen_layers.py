@@ -77,13 +77,24 @@ def test_a_port_that_passes_zeros_to_tanh_gets_zeros(env):
     assert not env.host(y).any()
 
 
-def test_power_is_not_computed(env):
-    (xd, x), (yd, y) = env.pair(env.random(1, 2, 3, 4)), env.out(1, 2, 3, 4)
-    with pytest.raises(dnn.NotSupported, match=r"miopenActivationSOFTRELU.* got miopenActivationPOWER") as caught:
-        miopen.miopenActivationForward(env.h, activation("POWER"), 1, xd, x, 0, yd, y)
-    assert caught.value.status == miopen.miopenStatusNotImplemented
-    with pytest.raises(dnn.NotSupported):
-        miopen.miopenActivationBackward(env.h, activation("POWER"), 1, yd, y, yd, y, xd, x, 0, yd, y)
+@every_backend()
+@pytest.mark.parametrize("gamma", [2.0, 0.5, -1.5])
+def test_power(env, gamma):
+    """The gradient has no dy in it, as in MIOpen; neither has what the base leaves undefined."""
+    host = np.concatenate([env.random(2, 3, 4, 5), np.full((2, 3, 4, 1), -A / B)], -1).astype(np.float32)
+    base = A + B * host.astype(float)
+    safe = np.where(base > 1e-6, base, 1.0)
+    power, slope = (np.where(base > 1e-6, v, 0) for v in (safe**gamma, B * gamma * safe ** (gamma - 1)))
+    (xd, x), (yd, y), (dyd, dy) = env.pair(host), env.out(*host.shape), env.pair(env.random(*host.shape))
+    dxd, dx = env.out(*host.shape)
+    desc = activation("POWER", gamma=gamma)
+    miopen.miopenActivationForward(env.h, desc, 1, xd, x, 0, yd, y)
+    near = np.abs(base) < 1e-3  # where rounding decides
+    close(np.where(near, 0, env.host(y)), np.where(near, 0, power), rtol=1e-4)
+    miopen.miopenActivationBackward(env.h, desc, 1, yd, y, dyd, dy, xd, x, 0, dxd, dx)
+    close(np.where(near, 0, env.host(dx)), np.where(near, 0, slope), rtol=1e-4)
+    miopen.miopenActivationForward(env.h, desc, 1, xd, x, 0, xd, x)  # in place
+    close(env.host(x), env.host(y), rtol=0)
 
 
 # Pooling ------------------------------------------------------------------------------------------

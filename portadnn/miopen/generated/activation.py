@@ -49,7 +49,7 @@ def miopenSetActivationDescriptor(
     In portadnn: ``ActivationDescriptor``.
 
     PASTHRU x; LOGISTIC 1 / (1 + exp(-x)); TANH beta * tanh(alpha * x); RELU max(0, x); SOFTRELU log(1 + exp(x));
-    ABS; POWER (alpha + beta * x) ** power (not computed); CLIPPEDRELU min(alpha, max(0, x)); LEAKYRELU x, or alpha * x
+    ABS; POWER (alpha + beta * x) ** power, 0 where the base is below 1e-6; CLIPPEDRELU min(alpha, max(0, x)); LEAKYRELU x, or alpha * x
     below 0; ELU x, or alpha * (exp(x) - 1) below 0; CLAMP max(alpha, min(beta, x)).
     """
     _SetActivationDescriptor(activDesc, mode, activAlpha, activBeta, activPower)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from ...enums import DataType
 from ...errors import BadParam, NotSupported
 from ...handle import Handle
 from ...problem import TensorSpec
+from ..composed_graphs import run_graph
 from ..generated.enums import miopenMhaMask_t, miopenTensorArgumentId_t
 from .problem import FORWARD, Id, MhaSettings, Single
 
@@ -32,13 +32,7 @@ _BACKWARD_IN = (
     *("ScaleDS", "ScaleDQ", "ScaleDK", "ScaleDV"),
 )
 _BACKWARD_OUT = ("DQ", "DK", "DV", "AmaxDQ", "AmaxDK", "AmaxDV", "AmaxDS")
-_TYPES = {
-    DataType.FLOAT: graphs.data_type.FLOAT,
-    DataType.HALF: graphs.data_type.HALF,
-    DataType.BFLOAT16: graphs.data_type.BFLOAT16,
-}
-_MOST = 64
-_BUILT: WeakKeyDictionary[Handle, dict[Any, tuple[Any, dict[str, Any]]]] = WeakKeyDictionary()
+_TYPES = (DataType.FLOAT, DataType.HALF, DataType.BFLOAT16)
 
 
 def _id(name: str) -> miopenTensorArgumentId_t:
@@ -104,40 +98,17 @@ def run(handle: Handle, problem: Single, values: Mapping[miopenTensorArgumentId_
         mask = miopenMhaMask_t(int(values[Id.miopenTensorMhaMask]))
     if Id.miopenTensorMhaBias in values:
         arrays["Bias"] = values[Id.miopenTensorMhaBias]
-    graph, tensors = _graph(handle, problem, mask, "Bias" in arrays)
-    graph.execute({tensors[name]: array for name, array in arrays.items()}, handle=handle)
-
-
-def _graph(handle: Handle, problem: Single, mask: miopenMhaMask_t, biased: bool) -> tuple[Any, dict[str, Any]]:
-    assert isinstance(problem.settings, MhaSettings)
-    key = (problem.settings.scale, problem.direction, tuple(problem.tensors.items()), mask, biased)
-    with handle.lock:
-        known = _BUILT.setdefault(handle, {})
-        if key not in known:
-            if len(known) >= _MOST:
-                known.clear()
-            known[key] = _built(handle, problem, mask, biased)
-        return known[key]
-
-
-def _built(handle: Handle, problem: Single, mask: miopenMhaMask_t, biased: bool) -> tuple[Any, dict[str, Any]]:
-    single = graphs.data_type.FLOAT
-    graph = graphs.pygraph(io_data_type=single, intermediate_data_type=single, compute_data_type=single, handle=handle)
-    inputs, outputs = _names(problem)
-    tensors: dict[str, Any] = {}
-    for name in (*inputs, *(["Bias"] if biased else [])):
-        spec = problem.spec(_id(name))
-        kind = _TYPES[spec.dtype]
-        tensors[name] = graph.tensor(dim=list(spec.dims), stride=list(spec.strides), data_type=kind, name=name)
-    assert isinstance(problem.settings, MhaSettings)
+    stated = {name: problem.spec(_id(name)) for name in arrays}
+    settings = problem.settings
+    assert isinstance(settings, MhaSettings)
     describe = _forward if problem.direction is FORWARD else _backward
-    made = describe(graph, tensors, problem.settings.scale, mask)
-    for name in outputs:
-        spec, out = problem.spec(_id(name)), made[name]
-        out.set_output(True).set_dim(list(spec.dims)).set_stride(list(spec.strides)).set_data_type(_TYPES[spec.dtype])
-        tensors[name] = out
-    graph.build([graphs.heur_mode.A, graphs.heur_mode.FALLBACK])
-    return graph, tensors
+
+    def described(graph: Any, tensors: dict[str, Any]) -> dict[str, Any]:
+        return describe(graph, tensors, settings.scale, mask)
+
+    taken = {name: spec for name, spec in stated.items() if name not in outputs}
+    made = {name: stated[name] for name in outputs}
+    run_graph(handle, ("mha", settings.scale, problem.direction, mask), taken, made, arrays, described)
 
 
 def _turned(graph: Any, x: Any) -> Any:
