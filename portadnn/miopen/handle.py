@@ -13,7 +13,7 @@ from ..hooks import CALL_HOOKS, Call
 from .generated.enums import miopenStatus_t, miopenTuningPolicy_t
 from .names import boolean, parse
 
-INTERFACE = (3, 3, 0)  # the newest of the headers that the mapping table was read from
+INTERFACE = (3, 6, 1)  # the newest of the headers that the mapping table was read from
 _STRINGS = {
     0: "success",
     1: "the library was not initialised",

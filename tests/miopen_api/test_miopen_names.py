@@ -110,7 +110,7 @@ def test_a_backend_that_does_not_work(monkeypatch):
 
 
 def test_version_handles_and_streams(env):
-    assert miopen.miopenGetVersion() == (3, 3, 0)
+    assert miopen.miopenGetVersion() == (3, 6, 1)
     miopen.miopenSetStream(env.h, None)
     assert miopen.miopenGetStream(env.h) is None
     other = miopen.miopenCreateWithStream(None, backend="reference")
