@@ -104,15 +104,8 @@ def import_(path: Path, folder: Path) -> Moved:
                         continue
                     disk_cache.write_entry(folder, name, content)
                     count, size = count + 1, size + len(content)
-        except (
-            zipfile.BadZipFile,
-            zipfile.LargeZipFile,
-            zlib.error,
-            EOFError,
-            NotImplementedError,
-            RuntimeError,
-        ) as error:
-            raise BadParam(argument=str(path), expected="an archive of portadnn cache export", got=str(error)) from None
+        except _BROKEN as error:
+            raise BadParam(argument=str(path), expected=_EXPECTED, got=str(error)) from None
     disk_cache.prune(folder, ".bin", disk_cache.size_limit())
     return Moved(count, size, left)
 
@@ -122,9 +115,7 @@ def _check(archive: zipfile.ZipFile, path: str) -> list[str]:
     members = archive.infolist()
     if not members or members[0].filename != _MANIFEST or members[0].file_size > _MOST_MANIFEST:
         got = shown(members[0].filename) if members else "an empty archive"
-        raise BadParam(
-            argument=path, expected=f"an archive of portadnn cache export, which begins with {_MANIFEST}", got=got
-        )
+        raise BadParam(argument=path, expected=f"{_EXPECTED}, which begins with {_MANIFEST}", got=got)
     facts = parse_json(archive.read(members[0]), f"{path}: {_MANIFEST}")
     _check_facts(facts if isinstance(facts, dict) else {}, path)
     names = [member.filename for member in members[1:]]

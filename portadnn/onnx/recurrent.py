@@ -10,7 +10,6 @@ import numpy as np
 from .layers import binary, product
 from .table import OPERATORS, Array, Node, onnx_operator
 
-_GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 _USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 _ACTIVATIONS = ("Relu", "Sigmoid", "Tanh", "Elu")
 

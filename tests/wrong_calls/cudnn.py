@@ -140,10 +140,6 @@ DEVICE_LABELS: dict[str, Word] = {
 }
 
 
-def _three(scene: Scene) -> Any:
-    return 3
-
-
 SPECIAL: dict[str, dict[str, Word]] = {
     "cudnnGetCTCLossWorkspaceSize": HOST_LABELS,
     "cudnnGetCTCLossWorkspaceSize_v8": DEVICE_LABELS,

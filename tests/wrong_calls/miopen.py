@@ -46,10 +46,6 @@ def _profiled(scene: Scene) -> Any:
     return handle
 
 
-def _pooling_workspace(scene: Scene) -> Any:
-    return scene.buffer(WORKSPACE)
-
-
 FOUND: dict[tuple[int, str], Any] = {}
 
 

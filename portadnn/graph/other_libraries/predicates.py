@@ -117,11 +117,6 @@ def present(case: Case, given: Given) -> Iterator[Fault]:
 # layout
 
 
-def _packed(info: TensorInfo) -> bool:
-    """Tell whether there are no gaps, axes of one element aside."""
-    return info.span == info.size
-
-
 def _is_laid_out(info: TensorInfo, name: str) -> bool:
     """Tell whether a tensor lies in a layout, with axes of one element wherever they like."""
     dims = info.dims

@@ -80,10 +80,6 @@ def mha_bprop(graph: pygraph, q: Sequence[int] = Q, dropout: float = 0.25) -> Pa
     return pattern([given, k, v, do, p, mask], dQ=graph.matmul(ds, k, name="dq"), dK=dk, dV=dv)
 
 
-def _heads(dims: Sequence[int], heads: int) -> tuple[int, ...]:
-    return dims[0], heads, *dims[2:]
-
-
 def _shared(graph: pygraph, q: Sequence[int], heads: int) -> dict[str, Any]:
     """Return queries, and keys and values of fewer heads."""
     dims = q[0], heads, *q[2:]

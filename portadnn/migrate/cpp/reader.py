@@ -27,7 +27,6 @@ from .text import Text, count_lines
 LARGEST = 8 << 20  # bytes; twice as much would take more than 2 GB of memory to follow
 SECONDS = 30.0  # of processor time
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_HEAD = 4096
 
 
 def read(

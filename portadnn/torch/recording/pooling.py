@@ -49,10 +49,6 @@ def _window(a: Arguments, spatial: int) -> Geometry:
     return found
 
 
-def _spatial(name: str, x: Tensor) -> int:
-    return next(count for count in (1, 2, 3) if f"{count}d" in name)
-
-
 def _batched(x: Tensor, spatial: int) -> Tensor:
     """Return images with a batch and two spatial dims at least."""
     return images(x if x.dim() == spatial + 2 else x.unsqueeze(0), max(spatial, 2))

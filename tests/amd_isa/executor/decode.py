@@ -43,7 +43,6 @@ _APERTURES = {
     **{"src_shared_limit": 0xFFFFFFFF, "src_private_limit": 0xFFFFFFFF},
 }
 _LINE = re.compile(r"^\t(?P<text>\S.*?)\s*// (?P<address>[0-9A-F]+):(?P<words>(?: [0-9A-F]{8})+)(?: <.*>)?$")
-_LABEL = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 _LIST = re.compile(r"\s(op_sel|op_sel_hi|neg_lo|neg_hi):\[([\d,]+)\]")
 _NUMBER = re.compile(r"\s(offset|offset0|offset1|mul|div):(-?\w+)")
 _WORD = re.compile(r"\s(clamp|glc|slc|dlc|sc0|sc1|nt|th:\w+|scope:\w+)\b")
