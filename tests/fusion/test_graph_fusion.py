@@ -11,7 +11,7 @@ from test_nvrtc import compile_recorded, recorder_of
 
 import portadnn.graph as cudnn
 from portadnn.diff.generate.graphs import JOINED
-from portadnn.graph.api.pointwise import pointwise
+from portadnn.graph.api.nodes.pointwise import pointwise
 from portadnn.graph.pointwise_modes import MODES
 from portadnn_backends.base import DeviceInfo
 from portadnn_backends.fusion.engine import FusionEngine

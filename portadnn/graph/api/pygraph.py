@@ -18,9 +18,8 @@ from ..layout import row_major
 from ..memory import host as memory
 from ..rules import fail
 from ..tensor import tensor
-from . import answers, block_scale, cuda_graphs, execution, files, introspection, norm, pointwise, rows
+from . import answers, cuda_graphs, execution, files, introspection
 from . import plans as plan_methods
-from . import tensors as tensor_methods
 from .arguments import also_named, truth, whole
 from .attention import fp8 as attention_fp8
 from .attention import mxfp8 as attention_mxfp8
@@ -30,6 +29,8 @@ from .core import Graph
 from .cute_dsl import CuteDslNodes
 from .handles import handle_of
 from .log import log
+from .nodes import block_scale, norm, pointwise, rows
+from .nodes import tensors as tensor_methods
 from .planned import Planned
 
 Tensor: TypeAlias = tensor  # where the class's method of that name hides it

@@ -11,10 +11,10 @@ from typing import Any
 from ...data_types import data_type
 from ...enums import attention_implementation
 from ...tensor import tensor
-from .. import flexible
 from ..arguments import text
 from ..builder import NOT_SET, Builder
-from ..flexible import demand_tensors, refuse_options
+from . import flexible
+from .flexible import demand_tensors, refuse_options
 from .options import TOP_LEFT, band, dropout_ports, number, stats_wanted
 
 Maybe = tensor | None

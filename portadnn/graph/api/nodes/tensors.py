@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..enums import (
+from ...enums import (
     convolution_mode,
     padding_mode,
     reduction_mode,
@@ -17,11 +17,11 @@ from ..enums import (
     reshape_mode,
     rng_distribution,
 )
-from ..rules import fail
-from ..tensor import tensor
+from ...rules import fail
+from ...tensor import tensor
+from ..arguments import listed, text
+from ..builder import NOT_SET, Builder
 from . import groups
-from .arguments import listed, text
-from .builder import NOT_SET, Builder
 
 Sizes = Sequence[int]
 _CROSS = convolution_mode.CROSS_CORRELATION

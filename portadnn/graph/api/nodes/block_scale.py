@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..rules import fail
-from ..tensor import tensor
-from .builder import NOT_SET, Builder
+from ...rules import fail
+from ...tensor import tensor
+from ..builder import NOT_SET, Builder
 
 
 def block_scale_quantize(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..data_types import data_type
-from ..enums import reduction_mode
-from ..rules import fail
-from ..tensor import tensor
+from ...data_types import data_type
+from ...enums import reduction_mode
+from ...rules import fail
+from ...tensor import tensor
+from ..builder import Builder
 from . import pointwise
-from .builder import Builder
 
 _LARGEST = 3.4028234663852886e38  # of a float; what MIN, and less its sign MAX, give for a group without rows
 _LAST = 2**31 - 1  # where the last group ends

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..enums import norm_forward_phase
-from ..tensor import tensor
-from .arguments import listed
-from .builder import NOT_SET, Builder
+from ...enums import norm_forward_phase
+from ...tensor import tensor
+from ..arguments import listed
+from ..builder import NOT_SET, Builder
 
 Maybe = tensor | None
 

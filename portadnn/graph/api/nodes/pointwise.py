@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tensor import tensor
-from .builder import NOT_SET, Builder
+from ...tensor import tensor
+from ..builder import NOT_SET, Builder
 
 
 def pointwise(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..enums import moe_grouped_matmul_mode, reduction_mode, reshape_mode
-from ..rules import fail
-from ..tensor import tensor
+from ...enums import moe_grouped_matmul_mode, reduction_mode, reshape_mode
+from ...rules import fail
+from ...tensor import tensor
+from ..arguments import maybe_whole, text
+from ..builder import NOT_SET, Builder
 from . import pointwise, tensors
-from .arguments import maybe_whole, text
-from .builder import NOT_SET, Builder
 
 Maybe = tensor | None
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...errors import shown
-from ..enums import reduction_mode, reshape_mode
-from ..rules import fail
-from ..tensor import tensor
-from . import pointwise, tensors
-from .builder import NOT_SET, Builder
+from ....errors import shown
+from ...enums import reduction_mode, reshape_mode
+from ...rules import fail
+from ...tensor import tensor
+from ..builder import NOT_SET, Builder
+from ..nodes import pointwise, tensors
 
 Function = Callable[..., Any]
 

@@ -1,0 +1,1 @@
+"""Methods of :class:`~portadnn.graph.api.pygraph` that add nodes, attention aside."""
