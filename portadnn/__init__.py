@@ -142,6 +142,14 @@ if TYPE_CHECKING:
         restore_dropout_descriptor,
         set_dropout_descriptor,
     )
+    from .ops.gates import glu_backward, glu_forward, prelu_backward, rope_backward, rope_forward
+    from .ops.indexing import cat_forward, kthvalue_forward
+    from .ops.losses import (
+        LossReduction,
+        multi_margin_loss_forward,
+        soft_margin_loss_backward,
+        soft_margin_loss_forward,
+    )
     from .ops.lrn import LRNDescriptor, lrn_cross_channel_backward, lrn_cross_channel_forward
     from .ops.normalization import normalization_backward, normalization_forward
     from .ops.pooling import (
@@ -218,6 +226,9 @@ _LATER = {
         "DropoutDescriptor dropout_backward dropout_forward dropout_get_reserve_space_size dropout_get_states_size "
         "get_dropout_descriptor restore_dropout_descriptor set_dropout_descriptor"
     ),
+    "gates": "glu_backward glu_forward prelu_backward rope_backward rope_forward",
+    "indexing": "cat_forward kthvalue_forward",
+    "losses": "LossReduction multi_margin_loss_forward soft_margin_loss_backward soft_margin_loss_forward",
     "lrn": "LRNDescriptor lrn_cross_channel_backward lrn_cross_channel_forward",
     "normalization": "normalization_backward normalization_forward",
     "pooling": "get_pooling_2d_forward_output_dim get_pooling_nd_forward_output_dim pooling_backward pooling_forward",
@@ -271,6 +282,7 @@ __all__ = [
     "LRNDescriptor",
     "LRNMode",
     "LossNormalizationMode",
+    "LossReduction",
     "MathType",
     "NanPropagation",
     "NormMode",
@@ -311,6 +323,7 @@ __all__ = [
     "batch_normalization_forward_inference",
     "batch_normalization_forward_training",
     "batch_normalization_statistics",
+    "cat_forward",
     "convolution_backward_bias",
     "convolution_backward_data",
     "convolution_backward_filter",
@@ -361,8 +374,12 @@ __all__ = [
     "get_rnn_training_reserve_size",
     "get_rnn_workspace_size",
     "get_version",
+    "glu_backward",
+    "glu_forward",
+    "kthvalue_forward",
     "lrn_cross_channel_backward",
     "lrn_cross_channel_forward",
+    "multi_margin_loss_forward",
     "normalization_backward",
     "normalization_forward",
     "op_tensor",
@@ -370,15 +387,20 @@ __all__ = [
     "parse_line",
     "pooling_backward",
     "pooling_forward",
+    "prelu_backward",
     "reduce_tensor",
     "restore_dropout_descriptor",
     "rnn_backward_data",
     "rnn_backward_weights",
     "rnn_forward_inference",
     "rnn_forward_training",
+    "rope_backward",
+    "rope_forward",
     "scale_tensor",
     "set_dropout_descriptor",
     "set_tensor",
+    "soft_margin_loss_backward",
+    "soft_margin_loss_forward",
     "softmax_backward",
     "softmax_forward",
     "spatial_tf_grid_generator_backward",

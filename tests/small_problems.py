@@ -336,8 +336,25 @@ def _responses():
     yield "divisive_normalization_backward x=f32:1x1x2x3x3 lrn_n=3"
 
 
+def _items():
+    for t in _TYPES:
+        yield f"glu_forward x={t}:2x6x5 dim=1"
+        yield f"glu_backward x={t}:2x6x5 dy={t}:2x3x5 dim=1"
+        yield f"prelu_backward x={t}:9x7x60 weight={t}:1x1x1 dy={t}:9x7x60 dx={t}:9x7x60 dweight={t}:1x1x1"
+        yield f"rope_forward x={t}:2x3x4x6 cos={t}:1x1x4x6 sin={t}:1x1x4x6"
+        yield f"rope_backward dy={t}:2x3x4x6 cos={t}:1x1x4x6 sin={t}:1x1x4x6"
+        yield f"soft_margin_loss_forward x={t}:2x3x4x5 target={t}:2x3x4x5 reduction=none"
+        yield f"soft_margin_loss_forward x={t}:2x3x4x500 target={t}:2x3x4x500 reduction=mean"
+        yield f"soft_margin_loss_backward x={t}:2x3x4x5 target={t}:2x3x4x5 dloss={t}:2x3x4x5 reduction=sum"
+        for how in ("none", "mean"):
+            yield f"multi_margin_loss_forward x={t}:7x5 target=i64:7 weight={t}:5 p=2 reduction={how}"
+        yield f"cat_forward x0={t}:2x3x4 x1={t}:2x1x4 dim=1"
+        yield f"kthvalue_forward x={t}:2x70x4 k=3 dim=1"
+
+
 LINES = (
     *_tensor_ops(),
+    *_items(),
     *_ctc_losses(),
     *_activations(),
     *_softmax(),

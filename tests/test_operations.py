@@ -33,6 +33,7 @@ WITHOUT = {  # operations that have no such facet
         *TRANSFORMERS,
     },
     "c_calls": {
+        "cat_forward",
         "ctc_loss",
         "divisive_normalization_backward",
         "dropout_backward",

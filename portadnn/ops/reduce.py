@@ -37,8 +37,8 @@ class ReduceTensor(Problem):
     operation: ReduceTensorOp
     compute_type: DataType | None = None
     nan_propagation: NanPropagation = NanPropagation.NOT_PROPAGATE_NAN
-    skip_nan: bool = False
     indices: TensorSpec | None = None
+    skip_nan: bool = False
 
     def types(self, name: str) -> tuple[DataType, ...]:
         return (DataType.INT32,) if name == "indices" else super().types(name)

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 import portadnn as dnn
 from portadnn import DataType, TensorFormat, TensorSpec
 from portadnn.enums import DnnEnum
+from portadnn.operation import operation
 from portadnn.ops.batch_norm import parameter_dims
+from portadnn.ops.records import items
 from portadnn.problem import FLOAT_TYPES, PROBLEMS, every_problem, packed_strides
 from portadnn.shapes import convolution_output_dims, pooling_output_dims, window_output
 
@@ -267,11 +269,16 @@ def sample_norms(draw, op):
     return kind(**tensors, mode=mode, axis=axis, groups=groups)
 
 
+ITEMS = [record.op for record in items.RECORDS]
+
+
 def strategy(op):
     if op.startswith(("lrn", "divisive")):
         return responses(op)
     if op.startswith("rnn"):
         return recurrent(op)
+    if op in ITEMS:
+        return st.integers(0, 2000).map(lambda number: dnn.parse(operation(op).drawing.line(op, 1, number)))
     if op == "reduce_tensor":
         return reductions(op)
     if op == "ctc_loss":

@@ -28,6 +28,9 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             spatial_tf_sampler_forward transform_tensor
         """,
         "no": """
+            cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
+            prelu_backward rope_backward rope_forward soft_margin_loss_backward
+            soft_margin_loss_forward
             batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
             batch_normalization_statistics
             ctc_loss
@@ -51,6 +54,9 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             dropout_forward
         """,
         "no": """
+            cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
+            prelu_backward rope_backward rope_forward soft_margin_loss_backward
+            soft_margin_loss_forward
             batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
             batch_normalization_statistics
             normalization_backward normalization_forward
@@ -72,6 +78,9 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             rnn_backward_data rnn_backward_weights rnn_forward_inference rnn_forward_training
         """,
         "no": """
+            cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
+            prelu_backward rope_backward rope_forward soft_margin_loss_backward
+            soft_margin_loss_forward
             batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
             batch_normalization_statistics
             normalization_backward normalization_forward
@@ -89,6 +98,9 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             add_tensor
         """,
         "no": """
+            cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
+            prelu_backward rope_backward rope_forward soft_margin_loss_backward
+            soft_margin_loss_forward
             batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
             batch_normalization_statistics
             ctc_loss
@@ -101,6 +113,9 @@ PLAIN = {  # what becomes of the plainest problem of each operation
     },
     "miopen-3": {
         "yes": """
+            cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
+            prelu_backward rope_backward rope_forward soft_margin_loss_backward
+            soft_margin_loss_forward
             ctc_loss
             activation_backward activation_forward batch_normalization_backward
             batch_normalization_forward_inference batch_normalization_forward_training convolution_backward_data

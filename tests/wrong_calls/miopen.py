@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from portadnn import miopen
 from portadnn.mapping import table
 
@@ -114,9 +116,77 @@ _CTC: dict[str, Word] = {
     "labelLengths": lambda s: (1, 2),
     "inputLengths": lambda s: (3, 3),
 }
+
+
+def _desc(*dims: int, dtype: int = 1) -> Word:
+    def make(scene: Scene) -> Any:
+        descriptor = miopen.miopenCreateTensorDescriptor()
+        miopen.miopenSetTensorDescriptor(descriptor, dtype, len(dims), dims, None)
+        return descriptor
+
+    return make
+
+
+def _pair(name: str, *dims: int, dtype: int = 1) -> dict[str, Word]:
+    """Return the words for memory and its descriptor; 2 is miopenInt32, 9 miopenInt64."""
+    kind = {1: np.float32, 2: np.int32, 9: np.int64}[dtype]
+    return {name: lambda s: s.array(dims, kind), f"{name}Desc": _desc(*dims, dtype=dtype)}
+
+
+_IMAGES: dict[str, Word] = {}
+for _name in ["input", "inputGrad", "target", "doutput", "dinput", "x", "y", "dx", "dy"]:
+    _IMAGES |= _pair(_name, *IMAGE)
+_CHANNEL: dict[str, Word] = {**_IMAGES, "dim": lambda s: 1, "k": lambda s: 1, "p": lambda s: 2, "margin": lambda s: 0.5}
+_LOSS: dict[str, Word] = {**_CHANNEL, "reduction": lambda s: 1, **_pair("output", 1)}
+_ROWS: dict[str, Word] = {
+    **_LOSS,
+    **_pair("input", 3, 4),
+    **_pair("target", 3, dtype=9),
+    **_pair("weight", 4),
+}
+_PRELU: dict[str, Word] = {**_IMAGES, **_pair("weight", 2), **_pair("dweight", 2)}
+_LEFT: dict[str, Word] = {**_CHANNEL, **_pair("y", 1, 4, 4), **_pair("indice", 1, 4, 4, dtype=2)}
+_TABLES: dict[str, Word] = {**_IMAGES, **_pair("cos", 2, 4, 4), **_pair("sin", 2, 4, 4)}
+_ALONG: dict[str, Word] = {
+    **_LEFT,
+    "reduceDesc": _desc(1, 4, 4),
+    "reduceCalculationOp": lambda s: 2,
+    "reduceExtremeOp": lambda s: 4,
+    "nanPropagation": lambda s: 1,
+}
+_ALONE: dict[str, dict[str, Word]] = {
+    "miopenReduceCalculationForward": _ALONG,
+    "miopenGetReduceCalculationWorkspaceSize": _ALONG,
+    "miopenReduceExtremeForward": _ALONG,
+    "miopenGLUForward": {**_CHANNEL, **_pair("output", 1, 1, 4, 4)},
+    "miopenGLUBackward": {**_CHANNEL, **_pair("outputGrad", 1, 1, 4, 4)},
+    "miopenRoPEForward": _TABLES,
+    "miopenRoPEBackward": _TABLES,
+    "miopenPReLUBackward": _PRELU,
+    "miopenGetPReLUBackwardWorkspaceSize": _PRELU,
+    "miopenSoftMarginLossForward": _LOSS,
+    "miopenGetSoftMarginLossForwardWorkspaceSize": _LOSS,
+    "miopenSoftMarginLossBackward": {**_IMAGES, "reduction": lambda s: 2},
+    "miopenMultiMarginLossForward": _ROWS,
+    "miopenGetMultiMarginLossForwardWorkspaceSize": _ROWS,
+    "miopenKthvalueForward": {
+        **_CHANNEL,
+        **_pair("output", 1, 4, 4),
+        **_pair("indices", 1, 4, 4, dtype=9),
+        "keepDim": lambda s: False,
+    },
+    "miopenCatForward": {
+        **_CHANNEL,
+        **_pair("y", 1, 4, 4, 4),
+        "xCount": lambda s: 2,
+        "xDescs": lambda s: [_desc(*IMAGE)(s), _desc(*IMAGE)(s)],
+        "xs": lambda s: [s.array(IMAGE), s.array(IMAGE)],
+    },
+}
 _CONV2: dict[str, Word] = {"spatialDim": lambda s: 2, "strideA": lambda s: (1, 1)}
 _NEW: dict[str, Word] = {"handle": lambda s: s.new_handle()}
 SPECIAL: dict[str, dict[str, Word]] = {
+    **_ALONE,
     "miopenDestroy": _NEW,
     "miopenSetStream": _NEW,
     "miopenSetAllocator": _NEW,

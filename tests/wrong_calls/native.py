@@ -33,6 +33,12 @@ NAMES: dict[str, Word] = {
     "layer": lambda s: 0,
     "lin_layer_id": lambda s: 1,
     "axis": lambda s: 1,
+    "dim": lambda s: 1,
+    "k": lambda s: 1,
+    "p": lambda s: 2,
+    "margin": lambda s: 0.5,
+    "reduction": lambda s: "mean",
+    "skip_nan": lambda s: False,
     "groups": lambda s: 1,
     "requested": lambda s: 2,
     "memory_limit": lambda s: 1000,
@@ -80,7 +86,25 @@ LABELS: dict[str, Word] = {
     "labels": lambda s: s.array((2, 2), np.int32),
     **dict.fromkeys(("label_lengths", "input_lengths"), lambda s: s.array((2,), np.int32)),
 }
+HALF = (1, 1, 4, 4)
+TABLES: dict[str, Word] = dict.fromkeys(("cos", "sin"), lambda s: s.array(HALF))
+MARGIN: dict[str, Word] = {"target": lambda s: s.array(IMAGE), "dloss": lambda s: s.array(IMAGE)}
 SPECIAL: dict[str, dict[str, Word]] = {
+    "cat_forward": {"xs": lambda s: [s.array(IMAGE), s.array(IMAGE)], "y": lambda s: s.array((1, 4, 4, 4))},
+    "glu_forward": {"y": lambda s: s.array(HALF)},
+    "glu_backward": {"dy": lambda s: s.array(HALF)},
+    "prelu_backward": dict.fromkeys(("weight", "dweight"), lambda s: s.array(CHANNELS)),
+    "rope_forward": TABLES,
+    "rope_backward": TABLES,
+    "soft_margin_loss_forward": {**MARGIN, "loss": lambda s: s.array((1, 1, 1, 1))},
+    "soft_margin_loss_backward": MARGIN,
+    "multi_margin_loss_forward": {
+        "x": lambda s: s.array((3, 4)),
+        "target": lambda s: s.array((3,), np.int64),
+        "weight": lambda s: s.array((4,)),
+        "loss": lambda s: s.array((1,)),
+    },
+    "kthvalue_forward": {"y": lambda s: s.array(HALF), "indices": lambda s: s.array(HALF, np.int64)},
     "ctc_loss": {**LABELS, "costs": lambda s: s.array((2,)), "gradients": lambda s: s.array(LOGITS)},
     "get_ctc_loss_workspace_size": LABELS,
     "lrn_cross_channel_forward": {"mode": lambda s: 0},

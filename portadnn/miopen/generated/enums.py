@@ -628,6 +628,19 @@ miopenVerticalFusion = miopenFusionDirection_t.miopenVerticalFusion
 miopenHorizontalFusion = miopenFusionDirection_t.miopenHorizontalFusion
 
 
+class miopenLossReductionMode_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    MIOPEN_LOSS_REDUCTION_NONE = 0
+    MIOPEN_LOSS_REDUCTION_SUM = 1
+    MIOPEN_LOSS_REDUCTION_MEAN = 2
+
+
+MIOPEN_LOSS_REDUCTION_NONE = miopenLossReductionMode_t.MIOPEN_LOSS_REDUCTION_NONE
+MIOPEN_LOSS_REDUCTION_SUM = miopenLossReductionMode_t.MIOPEN_LOSS_REDUCTION_SUM
+MIOPEN_LOSS_REDUCTION_MEAN = miopenLossReductionMode_t.MIOPEN_LOSS_REDUCTION_MEAN
+
+
 class miopenProblemDirection_t(_CEnum):
     """MIOpen's enumeration."""
 

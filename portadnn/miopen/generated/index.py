@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .fusion_plans import *
     from .handle import *
     from .lrn import *
+    from .miopen_only import *
     from .normalization import *
     from .pooling import *
     from .problems import *
@@ -266,6 +267,19 @@ MODULES: dict[str, str] = {
     "miopenSetOpArgsBiasForward": "fusion_plans",
     "miopenExecuteFusionPlan": "fusion_plans",
     "miopenExecuteFusionPlan_v2": "fusion_plans",
+    "miopenGLUForward": "miopen_only",
+    "miopenGLUBackward": "miopen_only",
+    "miopenRoPEForward": "miopen_only",
+    "miopenRoPEBackward": "miopen_only",
+    "miopenPReLUBackward": "miopen_only",
+    "miopenGetPReLUBackwardWorkspaceSize": "miopen_only",
+    "miopenSoftMarginLossForward": "miopen_only",
+    "miopenGetSoftMarginLossForwardWorkspaceSize": "miopen_only",
+    "miopenSoftMarginLossBackward": "miopen_only",
+    "miopenMultiMarginLossForward": "miopen_only",
+    "miopenGetMultiMarginLossForwardWorkspaceSize": "miopen_only",
+    "miopenCatForward": "miopen_only",
+    "miopenKthvalueForward": "miopen_only",
     "miopenCreateConvProblem": "problems",
     "miopenCreateMhaProblem": "problems",
     "miopenCreateMhaDescriptor": "problems",

@@ -1,0 +1,196 @@
+"""Definitions of gates, rotary embeddings, losses, concatenation and selection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from portadnn.ops.gates import GLUBackward, GLUForward, PReLUBackward, RoPEBackward, RoPEForward
+from portadnn.ops.indexing import CatForward, KthvalueForward
+from portadnn.ops.losses import (
+    LossReduction,
+    MultiMarginLossForward,
+    SoftMarginLossBackward,
+    SoftMarginLossForward,
+)
+from portadnn.problem import Problem
+
+from ..definition import Array, Arrays, Definition, Numbers, blended
+
+
+def _sigmoid(v: Array) -> Array:
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-v))
+
+
+def _glu(problem: GLUForward, numbers: Numbers, x: Array) -> Array:
+    a, b = np.split(x, 2, problem.dim)
+    return a * _sigmoid(b)
+
+
+def _glu_terms(problem: GLUForward, numbers: Numbers, x: Array) -> Array:
+    a, b = np.split(x, 2, problem.dim)
+    return cast(Array, np.abs(a) * _sigmoid(b) * (1 + np.abs(b)))  # exp(b) is off by |b| rounding errors
+
+
+def _glu_gradient(problem: GLUBackward, numbers: Numbers, x: Array, dy: Array) -> Array:
+    a, b = np.split(x, 2, problem.dim)
+    return np.concatenate([_sigmoid(b) * dy, a * _sigmoid(b) * _sigmoid(-b) * dy], problem.dim)
+
+
+def _glu_gradient_terms(problem: GLUBackward, numbers: Numbers, x: Array, dy: Array) -> Array:
+    a, b = np.split(x, 2, problem.dim)
+    off = (1 + 2 * np.abs(b)) * np.abs(dy)
+    return np.concatenate([_sigmoid(b) * off, np.abs(a) * _sigmoid(b) * _sigmoid(-b) * off], problem.dim)
+
+
+def _turned(problem: RoPEForward | RoPEBackward, x: Array, cos: Array, sin: Array, back: bool) -> Array:
+    shape = problem.table
+    cos, sin = cos.reshape(shape), sin.reshape(shape)
+    even, odd = x[..., ::2], x[..., 1::2]
+    y = x * cos
+    if back:
+        y[..., ::2] += odd * sin[..., 1::2]
+        y[..., 1::2] -= even * sin[..., ::2]
+    else:
+        y[..., ::2] -= odd * sin[..., ::2]
+        y[..., 1::2] += even * sin[..., 1::2]
+    return y
+
+
+def _rope_terms(problem: RoPEForward | RoPEBackward, x: Array, cos: Array, sin: Array, back: bool) -> Array:
+    shape = problem.table
+    x, cos, sin = np.abs(x), np.abs(cos).reshape(shape), np.abs(sin).reshape(shape)
+    even, odd = x[..., ::2], x[..., 1::2]
+    y = x * cos
+    y[..., ::2] += odd * sin[..., 1 if back else 0 :: 2]
+    y[..., 1::2] += even * sin[..., 0 if back else 1 :: 2]
+    return y
+
+
+def _rope(back: bool) -> Definition:
+    def result(problem: Any, numbers: Numbers, x: Array, cos: Array, sin: Array) -> Array:
+        return _turned(problem, x, cos, sin, back)
+
+    def terms(problem: Any, numbers: Numbers, x: Array, cos: Array, sin: Array) -> Array:
+        return _rope_terms(problem, x, cos, sin, back)
+
+    return blended(result, terms)
+
+
+def _soft_losses(x: Array, target: Array) -> Array:
+    return cast(Array, np.logaddexp(0, -x * target))
+
+
+def _reduced(reduction: LossReduction, losses: Array, count: int, dims: tuple[int, ...]) -> Array:
+    if reduction is LossReduction.NONE:
+        return losses
+    total = losses.sum()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.float64(total) / count
+    return np.full(dims, total if reduction is LossReduction.SUM else mean)
+
+
+def _soft_margin(problem: SoftMarginLossForward, numbers: Numbers, x: Array, target: Array) -> Array:
+    return _reduced(problem.reduction, _soft_losses(x, target), x.size, problem.loss.dims)
+
+
+def _soft_margin_terms(problem: SoftMarginLossForward, numbers: Numbers, x: Array, target: Array) -> Array:
+    off = 1 + 2 * np.abs(x * target)
+    return _reduced(problem.reduction, off, x.size, problem.loss.dims)
+
+
+def _soft_gradient(problem: SoftMarginLossBackward, numbers: Numbers, x: Array, target: Array, dloss: Array) -> Array:
+    count = x.size if problem.reduction is LossReduction.MEAN else 1
+    return -target * _sigmoid(-x * target) * dloss / count
+
+
+def _soft_gradient_terms(
+    problem: SoftMarginLossBackward, numbers: Numbers, x: Array, target: Array, dloss: Array
+) -> Array:
+    count = x.size if problem.reduction is LossReduction.MEAN else 1
+    v = x * target
+    return cast(Array, np.abs(target * dloss) * _sigmoid(-v) * (1 + np.abs(v)) / count)
+
+
+def _multi_margin(problem: MultiMarginLossForward, numbers: Numbers, x: Array, target: Array, weight: Array) -> Array:
+    return _multi(problem, x, target, weight, numbers["margin"], lambda a, b: a - b)
+
+
+def _multi_margin_terms(
+    problem: MultiMarginLossForward, numbers: Numbers, x: Array, target: Array, weight: Array
+) -> Array:
+    return _multi(problem, np.abs(x), target, np.abs(weight), abs(numbers["margin"]), lambda a, b: a + b)
+
+
+def _multi(
+    problem: MultiMarginLossForward,
+    x: Array,
+    target: Array,
+    weight: Array,
+    margin: float,
+    joined: Callable[[Any, Any], Any],
+) -> Array:
+    batch, classes = x.shape
+    losses = np.full(batch, np.nan)
+    for n in range(batch):
+        t = int(target[n])
+        if 0 <= t < classes:
+            m = joined(margin, x[n, t]) + x[n]
+            m = np.where(m < 0, 0, m)
+            m[t] = 0
+            losses[n] = (weight[t] * m**problem.p).sum() / classes
+    return _reduced(problem.reduction, losses, batch, problem.loss.dims)
+
+
+def _prelu(problem: PReLUBackward, numbers: Numbers, t: Arrays) -> Mapping[str, Any]:
+    x, dy = t["x"], t["dy"]
+    found = {}
+    if problem.dx is not None:
+        found["dx"] = np.where(x > 0, dy, t["weight"] * dy)
+    if problem.dweight is not None:
+        axes = tuple(i for i, size in enumerate(problem.dweight.dims) if size == 1)
+        found["dweight"] = np.where(x > 0, 0, x * dy).sum(axes, keepdims=True)
+    return found
+
+
+def _prelu_terms(problem: PReLUBackward, numbers: Numbers, t: Arrays) -> Mapping[str, Any]:
+    positive = {"x": np.where(t["x"] > 0, 1.0, -np.abs(t["x"])), "dy": np.abs(t["dy"]), "weight": np.abs(t["weight"])}
+    return {name: np.abs(value) for name, value in _prelu(problem, numbers, positive).items()}
+
+
+def _cat(problem: CatForward, numbers: Numbers, t: Arrays) -> Mapping[str, Any]:
+    return {"y": np.concatenate([t[name] for name in problem.parts], problem.dim)}
+
+
+def _cat_terms(problem: CatForward, numbers: Numbers, t: Arrays) -> Mapping[str, Any]:
+    return {"y": np.abs(_cat(problem, numbers, t)["y"])}
+
+
+def _kth(problem: KthvalueForward, numbers: Numbers, t: Arrays) -> Mapping[str, Any]:
+    x, axis = t["x"], problem.axis
+    # -0 comes before 0: by the number, then by the sign; NaN last, whatever its sign
+    order = np.lexsort((np.where(np.isnan(x), 0, ~np.signbit(x)), x), axis=axis)
+    value = np.take_along_axis(x, np.take(order, [problem.k - 1], axis), axis)
+    same = (x == value) & (np.signbit(x) == np.signbit(value)) | (np.isnan(x) & np.isnan(value))
+    return {"y": value, "indices": np.expand_dims(same.argmax(axis), axis)}
+
+
+def _kth_terms(problem: KthvalueForward, numbers: Numbers, t: Arrays) -> Mapping[str, Any]:
+    return {"y": np.nan_to_num(np.abs(_kth(problem, numbers, t)["y"]))}
+
+
+DEFINITIONS: dict[type[Problem], Definition] = {
+    CatForward: Definition(_cat, _cat_terms),
+    GLUBackward: blended(_glu_gradient, _glu_gradient_terms),
+    GLUForward: blended(_glu, _glu_terms),
+    KthvalueForward: Definition(_kth, _kth_terms),
+    MultiMarginLossForward: blended(_multi_margin, _multi_margin_terms),
+    PReLUBackward: Definition(_prelu, _prelu_terms),
+    RoPEBackward: _rope(True),
+    RoPEForward: _rope(False),
+    SoftMarginLossBackward: blended(_soft_gradient, _soft_gradient_terms),
+    SoftMarginLossForward: blended(_soft_margin, _soft_margin_terms),
+}

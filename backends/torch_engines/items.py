@@ -1,0 +1,26 @@
+"""Operations of MIOpen alone: PyTorch's functions of these stand beside them in the tests, not behind this backend."""
+
+from __future__ import annotations
+
+from portadnn.ops.gates import GLUBackward, GLUForward, PReLUBackward, RoPEBackward, RoPEForward
+from portadnn.ops.indexing import CatForward, KthvalueForward
+from portadnn.ops.losses import MultiMarginLossForward, SoftMarginLossBackward, SoftMarginLossForward
+
+from .way import Ways, lacking
+
+_KINDS = (
+    CatForward,
+    GLUBackward,
+    GLUForward,
+    KthvalueForward,
+    MultiMarginLossForward,
+    PReLUBackward,
+    RoPEBackward,
+    RoPEForward,
+    SoftMarginLossBackward,
+    SoftMarginLossForward,
+)
+
+WAYS: Ways = dict.fromkeys(
+    _KINDS, lacking("PyTorch's own functions stand beside it in the tests, not behind this backend")
+)
