@@ -225,6 +225,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
     BIND(int, next_tile);
     GLOBAL real *b = scratch + (i64)GRP(0) * SCRATCH;
     GLOBAL real *c = b + SCRATCH_B;
+    int cleared = 0;
     for (int tile = TAKE_TILE(next_tile); tile < TILES; tile = TAKE_TILE(next_tile)) {
         const int segment = tile % SEGMENTS, row0 = tile / SEGMENTS % ROW_BLOCKS * TILE_ROWS;
         const int m0 = tile / (SEGMENTS * ROW_BLOCKS) % M_BLOCKS * TILE_M, z = tile / (SEGMENTS * ROW_BLOCKS * M_BLOCKS);
@@ -238,6 +239,10 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
         const int rows = MIN(TILE_ROWS, GRID_ROWS - row0), channels_m = MIN(TILE_M, M - m0);
         const int q0 = segment * TILE_COLS, columns = MIN(TILE_COLS, GRID_W - q0);
         const int block = block_channels(taps SIZES_ARGS);
+        if (!cleared && ((rows - 1) * TILE_COLS + columns) % NR != 0) {
+            clear_scratch(b, SCRATCH_B);
+            cleared = 1;
+        }
         for (int ch0 = 0; ch0 == 0 || ch0 < CH; ch0 += block) {
             const int channels = MIN(block, CH - ch0), depth = channels * taps;
             for (int i = 0; i < rows; ++i) {

@@ -79,6 +79,13 @@ typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
 #define ADD_ROW(i) COLS(ADD_VECTOR, i)
 #define WRITE_ROW(i) COLS(WRITE_VECTOR, i)
 
+// Scratch holds what was computed before. Columns of a register tile that no value is copied to are cleared once: their sums
+// are not stored, but numbers that happen to be denormal there make each product a hundred times as slow.
+DEVICE void clear_scratch(SCRATCH_SPACE real *scratch, const int count) {
+    const vreal zero = (vreal)((real)0);
+    for (int i = 0; i < count; i += VW) RSTORE(zero, scratch + i);
+}
+
 // Fill dst[0 .. count) with src[first + q * step], q = 0, 1, ..., of a row of `size` elements that are `stride` apart, and
 // with zeros where first + q * step is outside of the row. Writes up to VW - 1 elements beyond, never reads beyond `span`.
 DEVICE void copy_row(SCRATCH_SPACE real *dst, const GLOBAL T *src, int row, int first, const int step, int count, int size,

@@ -117,11 +117,16 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter(TENSOR(T, x), TENSOR(T, dy), TENSOR(real
     FILTER_BIND
     GLOBAL real *xs = scratch + (i64)GRP(0) * SCRATCH;
     GLOBAL real *e = xs + SCRATCH_X;
+    int cleared = 0;
     for (int tile = TAKE_TILE(next_tile); tile < TILES; tile = TAKE_TILE(next_tile)) {
         const int k0 = tile % K_BLOCKS * BLOCK_K, c0 = tile / K_BLOCKS % C_BLOCKS * BLOCK_C;
         const int group = tile / (K_BLOCKS * C_BLOCKS) % GROUPS, split = tile / (K_BLOCKS * C_BLOCKS * GROUPS);
         const int channels_k = MIN(BLOCK_K, K - k0), channels_c = MIN(BLOCK_C, C - c0);
         GLOBAL real *sums = partial + (i64)tile * TILE_SIZE;
+        if (!cleared && channels_k % NR != 0) {
+            clear_scratch(e, UNIT_ROWS * UNIT_COLS * BLOCK_K);
+            cleared = 1;
+        }
         const int begin = (int)((i64)UNITS * split / SPLITS), end = (int)((i64)UNITS * (split + 1) / SPLITS);
         for (int unit = begin; unit < end; ++unit) {
             const int q0 = unit % UNITS_W * UNIT_COLS, p0 = unit / UNITS_W % UNITS_H * UNIT_ROWS;

@@ -117,11 +117,16 @@ KERNEL WG_SIZE(1, 1, 1) winograd_filter_cpu(TENSOR(T, x), TENSOR(T, dy), TENSOR(
     BIND(int, next_job);
     GLOBAL real *v = scratch + (i64)GRP(0) * SCRATCH;
     GLOBAL real *u = v + SCRATCH_U, *lines = v + SCRATCH_LINES, *channel_lines = v + SCRATCH_CHANNELS;
+    int cleared = 0;
     for (int job = TAKE_TILE(next_job); job < JOBS; job = TAKE_TILE(next_job)) {
         const int k0 = job % K_BLOCKS * BLOCK_K, c0 = job / K_BLOCKS % C_BLOCKS * BLOCK_C;
         const int group = job / (K_BLOCKS * C_BLOCKS) % GROUPS, split = job / (K_BLOCKS * C_BLOCKS * GROUPS);
         const int channels_k = MIN(BLOCK_K, K - k0), channels_c = MIN(BLOCK_C, C - c0);
         GLOBAL real *sums = sums_of_all + job * JOB;
+        if (!cleared && (channels_c % NR != 0 || channels_k % MR != 0)) {
+            clear_scratch(v, SCRATCH_LINES);
+            cleared = 1;
+        }
         const int begin = (int)((i64)UNITS * split / SPLITS), end = (int)((i64)UNITS * (split + 1) / SPLITS);
         for (int unit = begin; unit < end; ++unit) {
             const int q0 = unit % SEGMENTS * TILE_COLS, row0 = unit / SEGMENTS * TILE_ROWS;

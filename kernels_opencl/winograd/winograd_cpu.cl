@@ -172,11 +172,18 @@ KERNEL WG_SIZE(1, 1, 1) winograd_cpu(TENSOR(T, src), TENSOR(T, dst), TENSOR(real
     BIND(int, next_tile);
     GLOBAL real *v = scratch + (i64)GRP(0) * SCRATCH;
     GLOBAL real *c = v + SCRATCH_C, *lines = v + SCRATCH_LINES, *out = v + SCRATCH_OUT;
+    clear_scratch(lines, COPIED * SIDE * LINE);
+    int cleared = 0;
     for (int block = TAKE_TILE(next_tile); block < BLOCKS; block = TAKE_TILE(next_tile)) {
         const int segment = block % SEGMENTS, row0 = block / SEGMENTS % ROW_BLOCKS * TILE_ROWS;
         const int m0 = block / (SEGMENTS * ROW_BLOCKS) % M_BLOCKS * TILE_M, group = block / (SEGMENTS * ROW_BLOCKS * M_BLOCKS);
         const int q0 = segment * TILE_COLS, columns = MIN(TILE_COLS, TILES_W - q0), rows = MIN(TILE_ROWS, GRID_ROWS - row0);
         const int end_m = MIN(m0 + TILE_M, M), tiles = (rows - 1) * TILE_COLS + columns;
+        if (!cleared && tiles % NR != 0) {
+            for (int i = 0; i < PLANES * CH; ++i)
+                clear_scratch(v + i / CH * V_PLANE + i % CH * PITCH + tiles, PITCH - tiles);
+            cleared = 1;
+        }
         for (int i = 0; i < rows; ++i) {
             const int n = (row0 + i) / TILES_H, h = (row0 + i) % TILES_H;
             transform_source(v + i * TILE_COLS, lines, src, n * IN_N + group * CH * IN_C, h * OUT + START_H, q0 * OUT + START_W,

@@ -51,6 +51,10 @@ class ScratchPool:
             lease = self._blocks[key] = Lease(device.workspace(nbytes), nbytes)
         return lease
 
+    def blocks(self) -> list[Lease]:
+        """Return the blocks that there are."""
+        return list(self._blocks.values())
+
     def _drop(self, device: Device, key: int) -> None:
         device.synchronize()  # what is enqueued may still use it
         self._blocks.pop(key).end()
