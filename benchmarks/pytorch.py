@@ -25,6 +25,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--channels-last", action="store_true", help="NHWC")
     made.add_argument("--train", action="store_true", help="forward, backward and SGD; otherwise inference")
     made.add_argument("--compile", default="", help="a backend of torch.compile for the substituted model, as portadnn")
+    made.add_argument(
+        "--fuse", action="store_true", help="substitute(fuse=True): norms and activations in convolutions"
+    )
     made.add_argument("--find", action="store_true", help="torch.backends.cudnn.benchmark, for both")
     made.add_argument("--rounds", type=int, default=7, help="rounds of both, in turns")
     made.add_argument("--steps", type=int, default=0, help="steps of a round; by default 10 on a GPU, 1 on a CPU")
@@ -44,7 +47,7 @@ def step_of(model: Any, args: argparse.Namespace, substituted: bool) -> Any:
     if substituted:
         from portadnn.torch import substitute
 
-        substitute(model, args.backend)
+        substitute(model, args.backend, fuse=args.fuse)
     if args.compile == "portadnn":
         from portadnn.torch import compile_backend  # noqa: F401  # registers it where the entry point is not installed
     run = torch.compile(model, backend=args.compile) if args.compile and substituted else model

@@ -10,7 +10,7 @@ from torch import fx
 
 import portadnn as dnn
 
-from .affine import Affine, Kept
+from .affine import Affine, Kept, folded
 from .ops.convolution import setting
 from .ops.handles import handle_for
 from .ops.repeat import repeated
@@ -86,10 +86,5 @@ class FoldedConvolution:
         return self._kept.get((w, bias, *read), lambda: self._fold(outside, w, bias))
 
     def _fold(self, outside: Sequence[torch.Tensor], w: torch.Tensor, bias: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        shape = (1, -1, *[1] * (w.dim() - 2))
-        offset = (w.new_zeros(w.shape[0]) if bias is None else bias).detach().view(shape)
-        if self._affine is None:
-            return w, offset
-        scale, shift = (one(outside) for one in self._affine)
-        w = w.detach() * scale.view(-1, *[1] * (w.dim() - 1)).to(w.dtype)
-        return w, (offset * scale + shift).to(w.dtype)
+        affine = (None, None) if self._affine is None else [one(outside).flatten() for one in self._affine]
+        return folded(w, bias, *affine)

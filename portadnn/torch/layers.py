@@ -15,6 +15,7 @@ from torch.nn.utils.rnn import PackedSequence
 from portadnn.ops.batch_norm import BN_MIN_EPSILON
 
 from . import ops
+from .marks import passes
 
 LAYERS: dict[type[nn.Module], type[nn.Module]] = {}  # PyTorch's class: ours
 REPLACED: set[type[nn.Module]] = set()
@@ -77,8 +78,13 @@ def _tuple(value: Any) -> tuple[int, ...]:
 
 
 class _Convolution(Layer):
+    portadnn_chain: Any = None  # substitute(fuse=True): what lies behind it as well
+
     def _conv_forward(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         module: Any = self
+        y = None if self.portadnn_chain is None else self.portadnn_chain(self, x)
+        if y is not None:
+            return y
         padding = module.padding
         if module.padding_mode != "zeros":
             x = functional.pad(x, module._reversed_padding_repeated_twice, mode=module.padding_mode)
@@ -224,6 +230,8 @@ class AdaptiveMaxPool3d(_Adaptive, nn.AdaptiveMaxPool3d):
 class _BatchNorm(Layer):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         module: Any = self
+        if passes(self, x):
+            return x
         module._check_input_dim(x)
         momentum = 0.0 if module.momentum is None else module.momentum
         if module.training and module.track_running_stats and module.num_batches_tracked is not None:
@@ -318,7 +326,9 @@ class ReLU(Layer, nn.ReLU):
     """nn.ReLU."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return ops.relu(x, backend=self.portadnn_backend)
+        if passes(self, x):
+            return x
+        return super().forward(x) if self.inplace else ops.relu(x, backend=self.portadnn_backend)
 
 
 class _Clipped(Layer):
@@ -342,7 +352,7 @@ class Sigmoid(Layer, nn.Sigmoid):
     """nn.Sigmoid."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return ops.sigmoid(x, backend=self.portadnn_backend)
+        return x if passes(self, x) else ops.sigmoid(x, backend=self.portadnn_backend)
 
 
 @_layer
@@ -350,7 +360,7 @@ class Tanh(Layer, nn.Tanh):
     """nn.Tanh."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return ops.tanh(x, backend=self.portadnn_backend)
+        return x if passes(self, x) else ops.tanh(x, backend=self.portadnn_backend)
 
 
 @_layer
@@ -366,7 +376,9 @@ class SiLU(Layer, nn.SiLU):
     """nn.SiLU."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return ops.silu(x, backend=self.portadnn_backend)
+        if passes(self, x):
+            return x
+        return super().forward(x) if self.inplace else ops.silu(x, backend=self.portadnn_backend)
 
 
 class _Softmax(Layer):

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from . import layers
+from . import chains, layers
 from .ops.handles import check_backend
 
 _log = logging.getLogger("portadnn")
@@ -25,12 +25,16 @@ class Substitution:
         The kind of each module that portadnn computes now, by the first name under which the model has it.
     left : dict of str to str
         Why each other module that computes something of its own was left to PyTorch.
+    fused : int
+        How many convolutions compute the modules behind them as well, with ``fuse=True``.
     """
 
     def __init__(self, model: torch.nn.Module) -> None:
         self.model = model
         self.replaced: dict[str, str] = {}
         self.left: dict[str, str] = {}
+        self.fused = 0
+        self._passing: set[torch.nn.Module] = set()
         self._before: list[tuple[torch.nn.Module, type[torch.nn.Module]]] = []
 
     def restore(self) -> torch.nn.Module:
@@ -39,6 +43,7 @@ class Substitution:
             if type(module) is layers.LAYERS.get(kind):
                 module.__class__ = kind
                 del module.portadnn_backend
+                module.__dict__.pop("portadnn_chain", None)
         self._before.clear()
         return self.model
 
@@ -52,8 +57,20 @@ class Substitution:
 
     def __str__(self) -> str:
         lines = [f"{len(self.replaced)} modules are computed by portadnn, {len(self.left)} are left to PyTorch"]
+        if self.fused:
+            lines += [f"  {self.fused} convolutions compute the norms and activations behind them, without gradients"]
         lines += [f"  {name or 'the model itself'}: {reason}" for name, reason in self.left.items()]
         return "\n".join(lines)
+
+    def _fuse(self) -> None:
+        """Find the chains of the model's modules, before these are replaced."""
+        found, reason = chains.find(self.model)
+        if reason is not None:
+            _log.warning("substitute fuses nothing: the model's code cannot be traced (%s)", reason)
+        for conv, chain in found:
+            conv.__dict__["portadnn_chain"] = chain
+            self._passing.update(chain.behind)
+        self.fused = len(found)
 
     def _replace(self, name: str, module: torch.nn.Module, backend: str) -> None:
         kind = type(module)
@@ -61,7 +78,9 @@ class Substitution:
             self.left[name] = "was replaced before"
             return
         layer = layers.LAYERS.get(kind)
-        reason = layers.why_not(module) if layer is not None else _why_unknown(module)
+        reason = _why_unknown(module) if layer is None else layers.why_not(module)
+        if module in self._passing:
+            reason = None  # with inplace=True it passes what is computed, or is PyTorch's
         if reason is not None:
             self.left[name] = reason
             _log.info("substitute leaves %s to PyTorch: %s", name or "the model itself", reason)
@@ -84,7 +103,7 @@ def _why_unknown(module: torch.nn.Module) -> str | None:
     return None
 
 
-def substitute(model: torch.nn.Module, backend: str = "auto") -> Substitution:
+def substitute(model: torch.nn.Module, backend: str = "auto", *, fuse: bool = False) -> Substitution:
     """Let portadnn compute a model's layers: convolutions, pooling, norms, activations, networks and losses.
 
     Modules stay the same objects, with the same parameters, buffers, state dict, hooks and mode; only their class is
@@ -98,6 +117,11 @@ def substitute(model: torch.nn.Module, backend: str = "auto") -> Substitution:
         Any module, which is changed.
     backend
         What computes; see :func:`portadnn.torch.ops.conv2d`.
+    fuse
+        Let a 2-D or 3-D convolution compute the batch norm and the ReLU, Sigmoid, Tanh or SiLU behind it in one call,
+        where no gradient is wanted and these modules are in evaluation mode, have no hooks and float32 or float64
+        data: such a convolution's module then returns what the last of them would. The model's code is traced by
+        torch.fx for that; the model is not to be rebuilt afterwards.
 
     Returns
     -------
@@ -127,6 +151,8 @@ def substitute(model: torch.nn.Module, backend: str = "auto") -> Substitution:
         raise TypeError(f"expected a torch.nn.Module, got {type(model).__name__}")
     check_backend(backend)
     made = Substitution(model)
+    if fuse:
+        made._fuse()
     for name, module in model.named_modules():  # each module once
         made._replace(name, module, backend)
     return made
