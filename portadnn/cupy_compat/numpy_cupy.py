@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+import time
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -77,8 +78,28 @@ Stream.null = Stream()
 class Event(Stream):
     """A place in a stream, which is passed at once."""
 
+    done = True
+
     def record(self, stream: Any = None) -> None:
-        """Note the place."""
+        """Note the time."""
+        self.at = time.perf_counter()
+
+
+class MemoryPool:
+    """Memory of the host's, none of which is kept."""
+
+    def malloc(self, size: int) -> Any:
+        """Return so many bytes."""
+        return alloc(size)
+
+    def free_all_blocks(self, stream: Any = None) -> None:
+        """Free nothing: nothing is kept."""
+
+    def used_bytes(self) -> int:
+        """Return 0, as `total_bytes` and `free_bytes` do."""
+        return 0
+
+    total_bytes = free_bytes = n_free_blocks = used_bytes
 
 
 class ndarray(np.ndarray[Any, Any]):
@@ -180,6 +201,19 @@ def _nothing(*_: Any, **__: Any) -> Iterator[None]:
     yield
 
 
+@contextlib.contextmanager
+def time_range(*_: Any, **__: Any) -> Iterator[None]:
+    """Name a range of a profile, which nobody records; a decorator as well."""
+    yield
+
+
+def _parts(name: str, **members: Any) -> ModuleType:
+    """Return a module of these members alone."""
+    made = _Wrapped(name)
+    vars(made).update(members)
+    return made
+
+
 def _random() -> ModuleType:
     """Return NumPy's random numbers, of which CuPy's are of any type."""
 
@@ -195,13 +229,13 @@ def _cuda() -> ModuleType:
     cuda, runtime = _Wrapped("cupy.cuda"), _Wrapped("cupy.cuda.runtime")
     names = {"CUDARuntimeError": RuntimeError, "is_hip": False, "getDevice": lambda: 0, "getDeviceCount": lambda: 1}
     vars(runtime).update(names, runtimeGetVersion=lambda: 0, deviceSynchronize=lambda: None)
-    memory = {"alloc": alloc, "MemoryPointer": HostPointer, "Memory": Allocation}
-    of_memory = _Wrapped("cupy.cuda.memory")
-    vars(of_memory).update(memory)
-    vars(cuda).update(
-        memory, Device=Device, Stream=Stream, ExternalStream=Stream, Event=Event, runtime=runtime, memory=of_memory
-    )
-    vars(cuda).update(get_current_stream=lambda *_: Stream.null, is_available=lambda: True, profile=_nothing)
+    memory = {"alloc": alloc, "MemoryPointer": HostPointer, "Memory": Allocation, "MemoryPool": MemoryPool}
+    memory |= {"PinnedMemoryPool": MemoryPool, "set_allocator": _nothing, "set_pinned_memory_allocator": _nothing}
+    streams = {"Stream": Stream, "ExternalStream": Stream, "Event": Event, "get_current_stream": lambda *_: Stream.null}
+    streams["get_elapsed_time"] = lambda begin, end: 1e3 * (end.at - begin.at)
+    vars(cuda).update(memory | streams, Device=Device, runtime=runtime, is_available=lambda: True, profile=_nothing)
+    cuda.memory = _parts("cupy.cuda.memory", **memory)  # type: ignore[attr-defined]
+    cuda.stream = _parts("cupy.cuda.stream", **streams)  # type: ignore[attr-defined]
     return cuda
 
 
@@ -224,13 +258,17 @@ def stand_in() -> dict[str, ModuleType]:
         linalg=_Wrapped("cupy.linalg", np.linalg),
         fft=_Wrapped("cupy.fft", np.fft),
         testing=_Wrapped("cupy.testing", np.testing),
+        prof=_parts("cupy.prof", time_range=time_range, TimeRangeDecorator=time_range),
+        get_default_memory_pool=MemoryPool,
+        get_default_pinned_memory_pool=MemoryPool,
     )
     made: dict[str, Any] = {
         name: _Wrapped(name) for name in ("cupy_backends", "cupy_backends.cuda", "cupy_backends.cuda.libs")
     }
     made["cupy_backends"].cuda = made["cupy_backends.cuda"]
     made["cupy_backends.cuda"].libs = made["cupy_backends.cuda.libs"]
-    parts = {f"cupy.{name}": getattr(cupy, name) for name in ("cuda", "random", "linalg", "fft", "testing")}
-    cupyx = _Wrapped("cupyx")
-    vars(cupyx).update(rsqrt=lambda x, **_: _as_ours(1 / np.sqrt(x)), scatter_add=np.add.at)
-    return {"cupy": cupy, "cupyx": cupyx, **parts, **made, "cupy.cuda.runtime": cuda.runtime}
+    parts = {f"cupy.{name}": getattr(cupy, name) for name in ("cuda", "random", "linalg", "fft", "testing", "prof")}
+    parts |= {f"cupy.cuda.{name}": getattr(cuda, name) for name in ("runtime", "memory", "stream")}
+    cupyx, profiler = _Wrapped("cupyx"), _parts("cupyx.profiler", time_range=time_range, profile=time_range)
+    vars(cupyx).update(rsqrt=lambda x, **_: _as_ours(1 / np.sqrt(x)), scatter_add=np.add.at, profiler=profiler)
+    return {"cupy": cupy, "cupyx": cupyx, "cupyx.profiler": profiler, **parts, **made}

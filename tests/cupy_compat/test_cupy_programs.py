@@ -33,6 +33,32 @@ print("done", *sys.argv[1:])
 """
 
 
+SURROUNDINGS = """
+import cupy
+import cupy.cuda.stream
+from cupy import prof
+from cupy.cuda.memory import MemoryPool
+from cupyx.profiler import time_range
+
+pool = MemoryPool()
+cupy.cuda.set_allocator(pool.malloc)
+begin, end = cupy.cuda.Event(), cupy.cuda.stream.Event()
+begin.record()
+with cupy.cuda.stream.Stream(), time_range("name", color_id=1, sync=True):
+    y = cupy.cudnn.activation_forward(cupy.array([-1.0, 2.0, 3.0]), cupy.cuda.cudnn.CUDNN_ACTIVATION_RELU)
+end.record()
+end.synchronize()
+
+@prof.TimeRangeDecorator()
+def total(x):
+    return float(x.sum())
+
+assert total(y) == 5 and 0 <= cupy.cuda.get_elapsed_time(begin, end) < 1e5
+cupy.get_default_memory_pool().free_all_blocks()
+print("done", pool.used_bytes())
+"""
+
+
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
@@ -48,6 +74,13 @@ def test_program_on_the_stand_in(tmp_path: Path) -> None:
     program.write_text(PROGRAM)
     made = _run("-m", "portadnn.cupy_compat", "--numpy", str(program), "one", "-two")
     assert (made.stdout, made.stderr) == ("done one -two\n", "")
+
+
+def test_streams_pools_and_profiles_of_the_stand_in(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(SURROUNDINGS)
+    made = _run("-m", "portadnn.cupy_compat", "--numpy", str(program))
+    assert (made.stdout, made.stderr) == ("done 0\n", "")
 
 
 def test_program_of_the_documentation(tmp_path: Path) -> None:
