@@ -11,6 +11,7 @@ import durations
 import helper
 import pytest
 import torch_differences
+import where
 
 import portadnn as dnn
 from portadnn.registry import get_backend
@@ -39,6 +40,7 @@ def pytest_configure(config):
     """Fail at once when a backend that must be there is not."""
     if config.getoption("--cpu-seconds"):
         config.pluginmanager.register(durations.Durations(config.getoption("--cpu-seconds")), "cpu_seconds")
+    where.leave_optimiser_out()
     for name in helper.backends_in("PORTADNN_REQUIRE_BACKENDS") or ():
         reason = get_backend(name).why_unavailable()
         if reason is not None:

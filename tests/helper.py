@@ -17,6 +17,7 @@ import pairwise
 import personas
 import pytest
 import vendor
+from where import with_optimiser
 
 import portadnn as dnn
 from portadnn import diff
@@ -144,9 +145,7 @@ def opened(target):
     if target.missing is not None:
         pytest.skip(f"{target.name} is not available: {target.missing}")
     handle = opening.Target(target.backend, target.device, target.schedule or "").open(profile=None)
-    if not target.optimised:
-        handle.device.compiler.options += " -cl-opt-disable"
-    return handle
+    return with_optimiser(handle) if target.optimised else handle
 
 
 @functools.cache

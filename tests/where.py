@@ -22,18 +22,39 @@ def among(*names: str) -> list[Any]:
     return found or [pytest.param(names[0], marks=pytest.mark.skip(reason=reason))]
 
 
-def open_handle(backend: str, **options) -> dnn.Handle:
-    """Return a new handle on a backend, or skip the test where it does not work (conftest fails if it must)."""
+def open_handle(backend: str, *, optimised: bool = False, **options) -> dnn.Handle:
+    """Return a new handle on a backend, or skip the test where it does not work (conftest fails if it must).
+
+    On CPUs, OpenCL's compiler leaves its optimiser out if not `optimised`.
+    """
     reason = get_backend(backend).why_unavailable()
     if reason is not None:
         pytest.skip(f"backend {backend}: {reason}")
-    return dnn.Handle(backend, **options)
+    handle = dnn.Handle(backend, **options)
+    return with_optimiser(handle) if optimised else handle
 
 
-def without_optimiser(handle: dnn.Handle) -> dnn.Handle:
-    """Have OpenCL's compiler leave its optimiser out, which takes half of its time; return the handle."""
-    if handle.backend == "opencl":
-        handle.device.compiler.options += " -cl-opt-disable"
+_NO_OPTIMISER = " -cl-opt-disable"
+
+
+def leave_optimiser_out() -> None:
+    """Have OpenCL's compiler for CPUs leave its optimiser out in this process, which takes a third of its time.
+
+    It does for every handle that is opened from now on, also by programs that are tested; see `with_optimiser`.
+    """
+    from portadnn_backends.opencl import compiler, devices
+
+    def options(device: Any, info: Any) -> str:
+        return devices.build_options(device, info) + (_NO_OPTIMISER if info.kind == "cpu" else "")
+
+    compiler.build_options = options
+
+
+def with_optimiser(handle: dnn.Handle) -> dnn.Handle:
+    """Have OpenCL's compiler optimise, as it does for users; return the handle."""
+    compiler = getattr(handle.device, "compiler", None)
+    if handle.backend == "opencl" and compiler is not None:
+        compiler.options = compiler.options.replace(_NO_OPTIMISER, "")
     return handle
 
 

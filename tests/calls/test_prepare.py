@@ -51,7 +51,7 @@ def several(monkeypatch):
         with one_at_a_time:
             return build(self, source)
 
-    with open_handle("opencl") as handle:
+    with open_handle("opencl", optimised=True) as handle:
         as_another_device(handle)
         monkeypatch.setattr(Compiler, "build", builds)
         yield handle
@@ -86,7 +86,7 @@ def test_a_recording(handle, tmp_path):
 
 
 def test_what_no_engine_takes_is_named():
-    with open_handle("opencl") as handle:
+    with open_handle("opencl", optimised=True) as handle:
         line = "convolution_forward x=f32:1x3x9x9 w=f32:4x3x3x3 y=f64:1x4x7x7"
         with pytest.raises(dnn.DnnError):
             handle.prepare([line])
@@ -129,7 +129,7 @@ def test_no_remarks_of_compilers(monkeypatch, capfd):
     """Neither the driver's on the terminal nor PyOpenCL's warnings; filters of warnings stay as they were."""
     monkeypatch.setenv("PORTADNN_CACHE_DIR", "")
     before = list(warnings.filters)
-    with open_handle("opencl") as handle:
+    with open_handle("opencl", optimised=True) as handle:
         as_another_device(handle)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

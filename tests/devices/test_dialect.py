@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from ml_dtypes import bfloat16, finfo
 from test_nvrtc import compile_ptx, require_nvrtc
-from where import open_handle, without_optimiser
+from where import open_handle
 
 from portadnn_backends import kernel_text
 
@@ -110,7 +110,7 @@ def all_probes(dialect, dtype, width, aligned, monkeypatch, names=tuple(PROBES))
 @pytest.fixture(scope="module")
 def opencl():
     """Handles, by whether the compiler optimises: for one of the types."""
-    with open_handle("opencl") as optimised, without_optimiser(open_handle("opencl")) as other:
+    with open_handle("opencl", optimised=True) as optimised, open_handle("opencl") as other:
         yield {True: optimised, False: other}
 
 

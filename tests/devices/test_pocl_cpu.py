@@ -99,7 +99,7 @@ def test_pocl_builds_a_kernel_on_this_processor():
 
 def test_the_compiler_has_nothing_to_say_of_our_declarations(tmp_path):
     """It would say so on the user's terminal, a line for each kernel."""
-    with open_handle("opencl") as handle:
+    with open_handle("opencl", optimised=True) as handle:
         if not pocl_cpu.takes_builtins(handle.device.info):
             pytest.skip("this OpenCL reads declarations of its own")
     environment = {**os.environ, "POCL_CACHE_DIR": str(tmp_path), "PYOPENCL_NO_CACHE": "1"}
@@ -135,7 +135,7 @@ def test_declared_functions_are_those_of_the_compilers_own_header(real, width):
     """They are linked by their names and types: one that was declared otherwise would be another, or none."""
     import pyopencl as cl
 
-    with open_handle("opencl") as handle:
+    with open_handle("opencl", optimised=True) as handle:
         if not pocl_cpu.takes_builtins(handle.info):
             pytest.skip(f"{handle.info.platform} {handle.info.driver} reads its own header")
         if np.dtype(real).itemsize * (width or 1) > 4 * handle.info.simd_width:

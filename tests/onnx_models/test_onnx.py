@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from helper import backends_in
 from typer.testing import CliRunner
-from where import without_optimiser
 
 import portadnn as dnn
 from portadnn.cli.main import app
@@ -56,7 +55,6 @@ def _pass(backend: str, tests: list[Any]) -> tuple[int, Counter[str]]:
     passed, refused = 0, Counter[str]()
     with dnn.Handle(backend) as handle, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        without_optimiser(handle)
         for test in tests:
             try:
                 _check(handle, test)

@@ -16,7 +16,7 @@ import pytest
 from memory_bounds.arena import Place
 from memory_bounds.cases import VARIANTS, Case, kinds_of
 from memory_bounds.operations import OPERATIONS
-from where import BACKENDS, among, open_handle, without_optimiser
+from where import BACKENDS, among, open_handle
 
 import portadnn as dnn
 
@@ -32,7 +32,7 @@ def outcomes():
 
     def get(backend):
         if backend not in made:
-            with without_optimiser(open_handle(backend)) as handle:
+            with open_handle(backend) as handle:
                 made[backend] = [Case(handle, SEED, number).run() for number in range(COUNT[backend])]
         return made[backend]
 
