@@ -2,7 +2,8 @@
 
 Of the sources that differ in sizes only, one is compiled, and those of kernels_shared/ for one architecture, because
 inline PTX is all that could depend on it. `make test` compiles so many for the newest one that every define of every
-kernel is among them, those of kernels_shared/ to PTX; the other architecture gets the rest.
+kernel is among them, those of kernels_shared/ to PTX and with little of the optimiser. `make test-all` gives those to
+the whole optimiser, and the rest to the other architecture.
 """
 
 from __future__ import annotations
@@ -88,27 +89,48 @@ def recorder_of(arch):
     return Recorder(arch)
 
 
-def compile_ptx(source, arch):
+@functools.cache
+def quick_options():
+    """Return the option of NVRTC that leaves most of its optimiser out, in a third of the time, if it has one."""
+    option = ("--Ofast-compile=max",)
+    try:
+        compile_ptx('extern "C" __global__ void f() {}', NEWEST, option)
+    except dnn.CompileError:
+        return ()
+    return option
+
+
+def compile_ptx(source, arch, options=()):
     """Return the PTX of a source. It takes half the time of machine code, whose assembler checks inline PTX."""
     from cupy.cuda import nvrtc
 
-    with compiled(nvrtc, "NVRTC", source, arch, nvrtc_options(arch.replace("sm_", "compute_"))) as program:
+    options = (*nvrtc_options(arch.replace("sm_", "compute_")), *options)
+    with compiled(nvrtc, "NVRTC", source, arch, options) as program:
         return nvrtc.getPTX(program)
 
 
-def compile_sources(found, arch, assembled=lambda source: True):
+def compile_cubin(source, arch, options):
+    """Return the machine code of a source, compiled with more options than users' are."""
+    from cupy.cuda import nvrtc
+
+    with compiled(nvrtc, "NVRTC", source, arch, (*nvrtc_options(arch), *options)) as program:
+        return nvrtc.getCUBIN(program)
+
+
+def compile_sources(found, arch, assembled=lambda source: True, quick=lambda source: False):
     """Compile sources, each of which has a kernel of a name; `found` has both, and where they are from.
 
-    `assembled` tells for which machine code is made, not only PTX.
+    `assembled` tells for which machine code is made, not only PTX; `quick` for which the optimiser is left out.
     """
 
     def compiles(one):
         source, name, origin = one
+        options = quick_options() if quick(source) else ()
         if assembled(source):
-            code = cuda.compile_cubin(source, arch)
+            code = compile_cubin(source, arch, options) if options else cuda.compile_cubin(source, arch)
             assert code[:4] == b"\x7fELF", origin
         else:
-            code = compile_ptx(source, arch)
+            code = compile_ptx(source, arch, options)
         assert name.encode() in code, f"{origin}: no kernel {name}"
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -134,6 +156,11 @@ def few(arch):
     return source_recorder.few(record(arch), "cuda/")
 
 
+def is_shared(source):
+    """Tell whether a source that was recorded for the newest architecture is of kernels_shared/."""
+    return record(NEWEST).sources[source][0].startswith("shared/")
+
+
 @pytest.mark.timeout(1200)  # the cores may be busy
 @pytest.mark.xdist_group("nvrtc")
 @pytest.mark.parametrize("arch", EACH)
@@ -142,15 +169,22 @@ def test_compiles(arch):
     recorder, seen = record(arch), set()
     if arch != NEWEST:
         for source, _, _ in few(NEWEST):
-            file, _, _ = record(NEWEST).sources[source]
-            if file.startswith("shared/"):
-                seen |= traits(source, file)
+            if is_shared(source):
+                seen |= traits(source, record(NEWEST).sources[source][0])
     if arch == NEWEST:
-        compile_sources(few(arch), arch, lambda source: not recorder.sources[source][0].startswith("shared/"))
+        compile_sources(few(arch), arch, lambda source: not is_shared(source), is_shared)
     else:
-        compile_sources(differing(recorder, seen), arch)
+        compile_sources(differing(recorder, seen), arch, quick=lambda source: True)
     assert not recorder.refused, "no engine takes these"
     assert not uncovered(recorder.kernels, recorder.info), "add a line to small_problems"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)  # the cores may be busy
+@pytest.mark.xdist_group("nvrtc")
+def test_the_optimiser_takes_what_compiles():
+    require_nvrtc()
+    compile_sources([one for one in few(NEWEST) if is_shared(one[0])], NEWEST, lambda source: False)
 
 
 def compile_all(line):
