@@ -228,14 +228,14 @@ def test_death_and_silence_are_survived():
         worker.start(work.Part("engine", "forward", 0))
         outcome = None
         while outcome is None:
-            outcome = worker.poll(2)
+            outcome = worker.poll(5)
             time.sleep(0.01)
     finally:
         worker.stop()
     assert outcome["problems"] == 5
     assert [(f["line"], f["message"]) for f in outcome["failures"]] == [
         ("b", "the process ended with 7"),
-        ("c", "nothing for 2 s"),
+        ("c", "nothing for 5 s"),
         ("d", "illegal address"),
     ]
 

@@ -65,7 +65,7 @@ def folder(tmp_path):
     [
         ("exits", 30, "the process ended with 7"),
         ("crashes", 30, "the process was ended by SIGSEGV"),
-        ("hangs", 0.5, "nothing for 0.5 s"),
+        ("hangs", 5, "nothing for 5 s"),
     ],
 )
 def test_a_process_that_dies_costs_one_target_of_one_case(target, timeout, why):

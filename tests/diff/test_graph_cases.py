@@ -185,7 +185,7 @@ def test_jobs_make_no_difference():
     ("target", "timeout", "why"),
     [
         ("crashes", 30, "the process was ended by SIGSEGV, with engine ending"),
-        ("hangs", 0.5, "nothing for 0.5 s, with engine ending"),
+        ("hangs", 2, "nothing for 2 s, with engine ending"),
         ("loses", 30, "illegal address"),
     ],
 )

@@ -89,7 +89,7 @@ def test_a_source_that_takes_too_long_is_left(tmp_path, monkeypatch):
 
     original = cpp.read
     monkeypatch.setattr(reading.cpp, "read", read)
-    monkeypatch.setattr(reading, "LIMIT", 0.2)
+    monkeypatch.setattr(reading, "LIMIT", 2.0)
     found = list(looks(sources, jobs=2))
     assert names(found) == ["call"]
     assert ["seconds" in item.reason for one in found for item in one.skipped] == [True]

@@ -330,7 +330,9 @@ def test_the_command_runs_modules_and_says_what_is_wrong(tmp_path):
 
 
 def test_a_killed_program_leaves_its_signal_and_its_calls(tmp_path):
-    code = f"import os, signal, time\n{PROGRAM}time.sleep(1)\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    written = "b'cudnnGetErrorString' in open('portadnn-trace.jsonl', 'rb').read()"
+    waiting = f"while not {written}:\n    time.sleep(0.02)\n"
+    code = f"import os, signal, time\n{PROGRAM}{waiting}os.kill(os.getpid(), signal.SIGKILL)\n"
     run(tmp_path, "record", "-c", code, code=-signal.SIGKILL)
     assert functions(tmp_path / "portadnn-trace.jsonl") == ["get_error_string"]
 
