@@ -6,10 +6,13 @@ barriers and about which lane has what.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import functools
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +23,7 @@ from portadnn_backends.programs import Program
 
 FOLDER = Path(__file__).parent / "host_cuda"
 COMPILER = shutil.which("g++")
+OPTIONS = ("-std=c++17", "-O1", "-w", "-fpermissive", "-fPIC")
 LIBRARIES: dict[str, ctypes.CDLL] = {}  # what was compiled, of all devices
 
 
@@ -49,6 +53,18 @@ def text_of(file, written=""):
         return re.sub(r'^[ \t]*#include "([^"]+)"[ \t]*$', include, text, flags=re.MULTILINE)
 
     return expand(kernel_text.read(file), frozenset())
+
+
+@functools.cache
+def standard_headers():
+    """Return g++'s options for the standard headers, compiled once in this process: half of the time of a kernel."""
+    folder = tempfile.TemporaryDirectory(prefix="portadnn-headers-")
+    atexit.register(folder.cleanup)
+    header = Path(folder.name) / "standard.h"
+    names = re.findall(r"^#include <.+>$", (FOLDER / "dialect.h").read_text(encoding="utf-8"), re.MULTILINE)
+    header.write_text("\n".join([*names, ""]), encoding="utf-8")
+    subprocess.run([COMPILER, *OPTIONS, "-x", "c++-header", "-o", f"{header}.gch", header], check=True)
+    return "-include", header
 
 
 class HostCuda(Device):
@@ -85,8 +101,7 @@ class HostCuda(Device):
             source = self.folder / f"{len(LIBRARIES)}.cpp"
             source.write_text(text, encoding="utf-8")
             made = source.with_suffix(".so")
-            command = [COMPILER, "-std=c++17", "-O1", "-w", "-fpermissive", "-shared", "-fPIC", "-o", made, source]
-            subprocess.run(command, check=True)
+            subprocess.run([COMPILER, *OPTIONS, *standard_headers(), "-shared", "-o", made, source], check=True)
             LIBRARIES[text] = ctypes.CDLL(str(made))
         return Kernel(name, Program(LIBRARIES[text], lambda: text, 0))
 
