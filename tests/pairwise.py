@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from portadnn.enums import DataType
 from portadnn.problem import TensorSpec, parse_line
 
 
@@ -67,9 +68,9 @@ def product(*values: Sequence[Any]) -> list[Any]:
 
 
 def demands_of_line(line: str, *, alone: bool = False, **more: Hashable) -> set[Hashable]:
-    """Return what only this problem line may have in a table: pairs of its values, and its sizes with its type.
+    """Return what only this problem line may have in a table: pairs of its values, and its sizes.
 
-    A type's vectors leave a remainder of some sizes, which code of its own computes.
+    Vectors leave a remainder of some sizes, which code of its own computes; those of double hold fewer numbers.
 
     With `alone`, its values without what they are paired with, and no sizes.
 
@@ -92,5 +93,5 @@ def demands_of_line(line: str, *, alone: bool = False, **more: Hashable) -> set[
     row |= {name: min(abs(number), 1.5) for name, number in numbers.items()}
     if alone:
         return {(problem.op, *item) for item in row.items()}
-    sizes = {(problem.op, problem.dtype, *(spec.dims for spec in problem.tensors))}
+    sizes = {(problem.op, problem.dtype is DataType.DOUBLE, *(spec.dims for spec in problem.tensors))}
     return {(problem.op, pair) for pair in pairs(row)} | sizes

@@ -104,6 +104,7 @@ def test_reference_is_right(tmp_path):
     assert "found.json" in printed
 
 
+@pytest.mark.long
 def test_speed_is_measured(tmp_path):
     """Its problems are large for the reference."""
     backend = "reference" if get_backend("opencl").why_unavailable() else "opencl"
@@ -134,7 +135,7 @@ def test_wrong_numbers_and_crashes_are_found(tmp_path, site):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_file_is_whole_after_an_interruption(tmp_path, number):
-    process = started(tmp_path, "--backend", "reference", "--seconds", "60")
+    process = started(tmp_path, "--backend", "reference", "--seconds", "600")  # ended by the signal
     while process.poll() is None:
         time.sleep(0.05)
         path = tmp_path / "found.json"

@@ -61,7 +61,15 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(
+            words, id=" ".join(words), marks=[pytest.mark.long] * (at % 2)
+        )  # processes that begin the same way
+        for at, words in enumerate(COMMANDS)
+    ],
+)
 def test_no_command_imports_from_the_working_directory(poisoned, words):
     assert "POISON" not in command(*words, code=0, cwd=poisoned)
 

@@ -6,6 +6,7 @@ Tensors are broadcast (strides of 0), so that millions of numbers take a few pag
 from __future__ import annotations
 
 import numpy as np
+import pairwise
 import pytest
 from helper import optimised, targets
 
@@ -35,6 +36,13 @@ LAYOUTS = {  # repeats -> dims and strides: one number above another, or beside 
 }
 
 
+def alternating(one, other):
+    """Return every layout with one of two values for `make test`, and with the other for `make test-all`."""
+    return pairwise.every_other([(layout, one) for layout in LAYOUTS]) + pairwise.every_other(
+        [(layout, other) for layout in LAYOUTS], first=1
+    )
+
+
 def close(problem, got, want):
     """Demand what the one rule for all backends allows; all terms have the sign of the sum."""
     wanted = np.full(got.shape, want)
@@ -43,8 +51,7 @@ def close(problem, got, want):
 
 
 @kernels
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", ["f32", "f16"])
+@pytest.mark.parametrize(("layout", "dtype"), alternating("f32", "f16"))
 def test_bias_gradients(handle, layout, dtype):
     """Up to 2**26 numbers a channel in float32, a quarter of it in half, which is added up in float32 as well."""
     dims, strides = LAYOUTS[layout](16384 if dtype == "f32" else 4096)
@@ -56,8 +63,7 @@ def test_bias_gradients(handle, layout, dtype):
 
 
 @kernels
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("op", ["add", "norm2"])
+@pytest.mark.parametrize(("layout", "op"), alternating("add", "norm2"))
 def test_reductions(handle, layout, op):
     """Over everything, and over everything but the channels."""
     dims, strides = LAYOUTS[layout](4096)
