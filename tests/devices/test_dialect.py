@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ml_dtypes import bfloat16, finfo
-from test_nvrtc import compile_ptx, require_nvrtc
+from test_nvrtc import compile_ptx, quick_options, require_nvrtc
 from where import open_handle
 
 from portadnn_backends import kernel_text
@@ -173,7 +173,7 @@ def test_nvrtc(dtype, monkeypatch):
     for width in WIDTHS:
         for aligned in (False, True):
             names = MEMORY if aligned else tuple(PROBES)
-            compile_ptx(all_probes("cuda", dtype, width, aligned, monkeypatch, names), "sm_80")
+            compile_ptx(all_probes("cuda", dtype, width, aligned, monkeypatch, names), "sm_80", quick_options())
 
 
 def test_functions_are_the_dialects():
