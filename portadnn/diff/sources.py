@@ -132,7 +132,7 @@ def set_names() -> tuple[str, ...]:
     NotSupported
         The benchmarks are not installed.
     """
-    return (*_benchmarks("layers").NETWORKS, *_benchmarks("sets").SETS)
+    return (*_benchmarks("sets.layers").NETWORKS, *_benchmarks("sets").SETS)
 
 
 def _benchmarks(module: str) -> Any:
@@ -168,12 +168,12 @@ def from_set(
     NotSupported
         The benchmarks are not installed.
     """
-    networks, sets = _benchmarks("layers").NETWORKS, _benchmarks("sets").SETS
+    networks, sets = _benchmarks("sets.layers").NETWORKS, _benchmarks("sets").SETS
     wanted = tuple(directions)
     if unknown := [direction for direction in wanted if direction not in DIRECTIONS]:
         raise BadParam(argument="directions", expected=f"some of {', '.join(DIRECTIONS)}", got=unknown)
     if name in networks:
-        make = _benchmarks("layers").problem_line
+        make = _benchmarks("sets.layers").problem_line
         lines = [make(layer, direction, batch, dtype, layout) for direction in wanted for layer in networks[name]]
     elif name in sets:
         lines = list(sets[name])
