@@ -54,6 +54,7 @@ class ReduceTensorDescriptor(Descriptor):
 
     what = "reduction descriptor"
     made_by = "cudnnCreateReduceTensorDescriptor"
+    indices_type: Any = None
 
 
 class ConvolutionDescriptor(Descriptor):

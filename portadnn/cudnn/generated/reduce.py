@@ -7,12 +7,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...handle import Handle
-from ...ops.reduce import get_reduction_indices_size, get_reduction_workspace_size
 from ..calls import c_function
 from ..descriptors import ReduceTensorDescriptor, TensorDescriptor, destroy, value_of
-from ..memory import scratch, tensor
+from ..memory import scratch
 from ..reductions import (
     cudnnGetReduceTensorDescriptor as _GetReduceTensorDescriptor,
+    cudnnGetReductionIndicesSize as _GetReductionIndicesSize,
+    cudnnGetReductionWorkspaceSize as _GetReductionWorkspaceSize,
     cudnnReduceTensor as _ReduceTensor,
     cudnnSetReduceTensorDescriptor as _SetReduceTensorDescriptor,
 )
@@ -66,7 +67,9 @@ def cudnnGetReduceTensorDescriptor(
 
     In portadnn: ``ReduceTensorDescriptor``.
     """
-    return _GetReduceTensorDescriptor(value_of(reduceTensorDesc, ReduceTensorDescriptor, "reduceTensorDesc"))
+    return _GetReduceTensorDescriptor(
+        value_of(reduceTensorDesc, ReduceTensorDescriptor, "reduceTensorDesc"), reduceTensorDesc
+    )
 
 
 @c_function
@@ -90,11 +93,12 @@ def cudnnGetReductionIndicesSize(
 
     In portadnn: ``get_reduction_indices_size``.
     """
-    return get_reduction_indices_size(
+    return _GetReductionIndicesSize(
         handle,
         value_of(reduceTensorDesc, ReduceTensorDescriptor, "reduceTensorDesc"),
         value_of(aDesc, TensorDescriptor, "aDesc"),
         value_of(cDesc, TensorDescriptor, "cDesc"),
+        reduceTensorDesc,
     )
 
 
@@ -108,7 +112,7 @@ def cudnnGetReductionWorkspaceSize(
 
     In portadnn: ``get_reduction_workspace_size``.
     """
-    return get_reduction_workspace_size(
+    return _GetReductionWorkspaceSize(
         handle,
         value_of(reduceTensorDesc, ReduceTensorDescriptor, "reduceTensorDesc"),
         value_of(aDesc, TensorDescriptor, "aDesc"),
@@ -137,13 +141,16 @@ def cudnnReduceTensor(
 
     In portadnn: ``reduce_tensor``.
 
-    `indices` is memory of cudnnGetReductionIndicesSize bytes (32-bit integers); NULL where there are none.
+    `indices` is memory of cudnnGetReductionIndicesSize bytes (integers of the descriptor's size); NULL where there are none. HALF, BFLOAT16 and INT8 mix with FLOAT.
     """
     _ReduceTensor(
         handle,
         value_of(reduceTensorDesc, ReduceTensorDescriptor, "reduceTensorDesc"),
-        tensor(handle, aDesc, A, "A", "aDesc"),
-        tensor(handle, cDesc, C, "C", "cDesc"),
+        aDesc,
+        A,
+        cDesc,
+        C,
+        reduceTensorDesc,
         indices,
         indicesSizeInBytes,
         scratch(handle, workspace, workspaceSizeInBytes),
