@@ -99,6 +99,10 @@ class Engine(abc.ABC):
         """Return the guide's algorithm number that this engine implements for the problem, if any."""
         return None
 
+    def implements(self, problem: Problem, algo: DnnEnum) -> bool:
+        """Tell whether a call that asks for an algorithm may have this engine."""
+        return self.algo(problem) == algo
+
     def error_factor(self, problem: Problem) -> float:
         """Return how far the result may be off, in units of :func:`portadnn.tolerance.tolerance`.
 
@@ -115,7 +119,7 @@ class Engine(abc.ABC):
         """
         own = self.algo(problem)
         if algo is not None:
-            return own == algo
+            return self.implements(problem, algo)
         return own is None or (self.deterministic and self.error_factor(problem) == 1)
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:

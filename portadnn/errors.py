@@ -7,6 +7,7 @@ function it happened in adds its own name once, through :func:`public`.
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -171,6 +172,16 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     return named
 
 
+_LAST = threading.local()
+
+
+def last_error() -> str:
+    """Return the message of the last error that left a foreign library's function in this thread, and forget it."""
+    message: str = getattr(_LAST, "message", "")
+    _LAST.message = ""
+    return message
+
+
 def foreign(library: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Mark a function of another library's interface, such as ``"cudnn"``, as :func:`public` marks ours.
 
@@ -188,6 +199,7 @@ def foreign(library: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 return function(*args, **kwargs)
             except DnnError as error:
                 error.call = call
+                _LAST.message = str(error)
                 raise
             except MemoryError as error:
                 raise AllocFailed(str(error), call=call) from error

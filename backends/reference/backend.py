@@ -165,6 +165,10 @@ class DefinitionEngine(Engine):
         """Name the direct algorithms, those that need no workspace and are deterministic."""
         return algorithms.direct(problem)
 
+    def implements(self, problem: Problem, algo: DnnEnum) -> bool:
+        """Take every algorithm's name: the definition is what each of them computes."""
+        return True
+
     def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
         """Take everything."""
         return None

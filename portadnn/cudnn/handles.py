@@ -73,10 +73,6 @@ def cudnnGetCudartVersion():
         return 0
 
 
-def cudnnGetLastErrorString():
-    return ""
-
-
 def cudnnOpsInferVersionCheck():
     return None
 

@@ -49,7 +49,7 @@ def candidates(
     capability.check(engines, problem, info, algo)
     takers, reasons, offered = [], [], []
     for engine in engines:
-        if algo is not None and engine.algo(problem) != algo:
+        if algo is not None and not engine.implements(problem, algo):
             offered.append(str(engine.algo(problem)))
             continue
         reason = engine.refusal(problem, info)

@@ -6,8 +6,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import NotSupported
 from ...handle import Handle
+from ..callback import (
+    cudnnGetCallback as _GetCallback,
+    cudnnGetLastErrorString as _GetLastErrorString,
+    cudnnGetMaxDeviceVersion as _GetMaxDeviceVersion,
+    cudnnQueryRuntimeError as _QueryRuntimeError,
+    cudnnSetCallback as _SetCallback,
+)
 from ..calls import c_function
 from ..handles import (
     cudnnAdvInferVersionCheck as _AdvInferVersionCheck,
@@ -20,7 +26,6 @@ from ..handles import (
     cudnnDestroy as _Destroy,
     cudnnGetCudartVersion as _GetCudartVersion,
     cudnnGetErrorString as _GetErrorString,
-    cudnnGetLastErrorString as _GetLastErrorString,
     cudnnGetProperty as _GetProperty,
     cudnnGetStream as _GetStream,
     cudnnGetVersion as _GetVersion,
@@ -133,11 +138,13 @@ def cudnnGetCudartVersion() -> int:
 
 @c_function
 def cudnnGetMaxDeviceVersion() -> int:
-    """Not supported: it is about NVIDIA's devices; `portadnn info` lists this machine's.
+    """Return a size_t (since 8.6.0).
 
     C: ``size_t cudnnGetMaxDeviceVersion(void)``
+
+    900: Hopper's compute capability, the last for which kernels are compiled and measured. Later devices are taken.
     """
-    raise NotSupported("it is about NVIDIA's devices; `portadnn info` lists this machine's")
+    return _GetMaxDeviceVersion()
 
 
 @c_function
@@ -159,36 +166,40 @@ def cudnnGetLastErrorString(max_size: int) -> Any:
 
     C: ``void cudnnGetLastErrorString(char *message, size_t max_size)``
 
-    Always empty: errors are raised, with their message.
+    The message of the last error that was raised by a function of cuDNN's in this thread; it is forgotten then.
     """
-    return _GetLastErrorString()
+    return _GetLastErrorString(max_size)
 
 
 @c_function
-def cudnnQueryRuntimeError(handle: Handle, mode: Any) -> tuple[cudnnStatus_t, Any]:
-    """Not supported: errors of the device are raised; cudnnGetErrorString names a status.
+def cudnnQueryRuntimeError(handle: Handle, mode: int) -> tuple[cudnnStatus_t, Any]:
+    """Return (rstatus, tag) (since 7.0.5, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnQueryRuntimeError(cudnnHandle_t handle, cudnnStatus_t *rstatus, cudnnErrQueryMode_t mode, cudnnRuntimeTag_t *tag)``
+
+    BLOCKING waits for the handle's work. The tag is None.
     """
-    raise NotSupported("errors of the device are raised; cudnnGetErrorString names a status")
+    return _QueryRuntimeError(handle, mode)
 
 
 @c_function
 def cudnnSetCallback(mask: int, udata: Any, fptr: Any) -> None:
-    """Not supported: there is no callback; logging of the name 'portadnn' tells what is computed.
+    """Return nothing (since 7.1.3).
 
     C: ``cudnnStatus_t cudnnSetCallback(unsigned mask, void *udata, cudnnCallback_t fptr)``
+
+    Call ``fptr(sev, udata, dbg, msg)`` after each call of cuDNN's names. `mask` has a bit for each severity; lines of `msg` end in a newline.
     """
-    raise NotSupported("there is no callback; logging of the name 'portadnn' tells what is computed")
+    _SetCallback(mask, udata, fptr)
 
 
 @c_function
 def cudnnGetCallback() -> tuple[int, Any, Any]:
-    """Not supported: there is no callback; logging of the name 'portadnn' tells what is computed.
+    """Return (mask, udata, fptr) (since 7.1.3).
 
     C: ``cudnnStatus_t cudnnGetCallback(unsigned *mask, void **udata, cudnnCallback_t *fptr)``
     """
-    raise NotSupported("there is no callback; logging of the name 'portadnn' tells what is computed")
+    return _GetCallback()
 
 
 @c_function

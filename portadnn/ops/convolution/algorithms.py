@@ -135,7 +135,7 @@ def _count(requested: Any, algos: type[DnnEnum]) -> int:
 
 def _summary(direction: Direction[A, P], algo: A, problem: Problem, trials: Sequence[Trial]) -> P:
     """Return the fastest engine's trial as the algorithm's, or else the failure that came furthest."""
-    mine = [trial for trial in trials if trial.engine.algo(problem) == algo]
+    mine = [trial for trial in trials if trial.engine.implements(problem, algo)]
     assert isinstance(problem, Convolution)
     math_type = problem.math
     if not mine:
@@ -157,7 +157,9 @@ def _summary(direction: Direction[A, P], algo: A, problem: Problem, trials: Sequ
 
 def _sorted(direction: Direction[A, P], problem: Problem, trials: Sequence[Trial], count: int) -> list[P]:
     """Return one result for each algorithm: those that can, the fastest first, and then the others."""
-    found = [_summary(direction, algo, problem, trials) for algo in direction.algos]
+    own = {trial.engine.algo(problem) for trial in trials}  # of equal times, an engine's own algorithm stands first
+    algos = sorted(direction.algos, key=lambda algo: algo not in own)
+    found = [_summary(direction, algo, problem, trials) for algo in algos]
     found.sort(key=lambda perf: (perf.status is not Status.SUCCESS, perf.time))
     return AlgoPerfs(found[:count])
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from .tensor_ops import *
 
 TOPICS: dict[str, str] = {
+    "cudnnSeverity_t": "handle",
+    "cudnnErrQueryMode_t": "handle",
     "cudnnStatus_t": "handle",
     "cudnnDataType_t": "tensor",
     "cudnnTensorFormat_t": "tensor",
@@ -92,6 +94,13 @@ TOPICS: dict[str, str] = {
     "cudnnBackendAttributeName_t": "graph_attributes",
 }
 CONSTANTS: dict[str, str] = {
+    "CUDNN_SEV_FATAL": "cudnnSeverity_t",
+    "CUDNN_SEV_ERROR": "cudnnSeverity_t",
+    "CUDNN_SEV_WARNING": "cudnnSeverity_t",
+    "CUDNN_SEV_INFO": "cudnnSeverity_t",
+    "CUDNN_ERRQUERY_RAWCODE": "cudnnErrQueryMode_t",
+    "CUDNN_ERRQUERY_NONBLOCKING": "cudnnErrQueryMode_t",
+    "CUDNN_ERRQUERY_BLOCKING": "cudnnErrQueryMode_t",
     "CUDNN_STATUS_SUCCESS": "cudnnStatus_t",
     "CUDNN_STATUS_NOT_INITIALIZED": "cudnnStatus_t",
     "CUDNN_STATUS_ALLOC_FAILED": "cudnnStatus_t",

@@ -5,6 +5,34 @@
 from ....c_names.enumerations import CEnum as _CEnum
 
 
+class cudnnSeverity_t(_CEnum):
+    """cuDNN's enumeration."""
+
+    CUDNN_SEV_FATAL = 0
+    CUDNN_SEV_ERROR = 1
+    CUDNN_SEV_WARNING = 2
+    CUDNN_SEV_INFO = 3
+
+
+CUDNN_SEV_FATAL = cudnnSeverity_t.CUDNN_SEV_FATAL
+CUDNN_SEV_ERROR = cudnnSeverity_t.CUDNN_SEV_ERROR
+CUDNN_SEV_WARNING = cudnnSeverity_t.CUDNN_SEV_WARNING
+CUDNN_SEV_INFO = cudnnSeverity_t.CUDNN_SEV_INFO
+
+
+class cudnnErrQueryMode_t(_CEnum):
+    """cuDNN's enumeration."""
+
+    CUDNN_ERRQUERY_RAWCODE = 0
+    CUDNN_ERRQUERY_NONBLOCKING = 1
+    CUDNN_ERRQUERY_BLOCKING = 2
+
+
+CUDNN_ERRQUERY_RAWCODE = cudnnErrQueryMode_t.CUDNN_ERRQUERY_RAWCODE
+CUDNN_ERRQUERY_NONBLOCKING = cudnnErrQueryMode_t.CUDNN_ERRQUERY_NONBLOCKING
+CUDNN_ERRQUERY_BLOCKING = cudnnErrQueryMode_t.CUDNN_ERRQUERY_BLOCKING
+
+
 class cudnnStatus_t(_CEnum):
     """cuDNN's enumeration, which stands for miopenStatus_t."""
 
