@@ -8,7 +8,6 @@ REASONS = (
     ("cudnnGetMultiHeadAttn", "there is no attention; matrix products are convolutions with 1 x 1 filters"),
     ("cudnn*AttnDescriptor", "there is no attention; matrix products are convolutions with 1 x 1 filters"),
     ("cudnn*SeqDataDescriptor", "there is no attention; cudnnSetRNNDataDescriptor describes sequences of RNNs"),
-    ("cudnn*FusedOps", "fusions are not composed; cudnnConvolutionBiasActivationForward is a fused convolution"),
     ("cudnnGetFoldedConv", "strided gradients need no folding: cudnnConvolutionBackwardData takes every stride"),
     ("cudnnBackend*CudaGraph", "plans are not recorded into CUDA graphs; cudnnBackendExecute runs them"),
     ("cudnn*RNN*Algorithm", "a network's engine is chosen by itself; cudnnRNNForwardTraining runs it"),

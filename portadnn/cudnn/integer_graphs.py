@@ -48,6 +48,11 @@ class Composed:
         self._handle = handle
         self._inputs: dict[str, Any] = {}
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What :meth:`run` takes."""
+        return tuple(self._inputs)
+
     def type(self, name: str) -> Any:
         """Return the Graph API's type of a name."""
         return self._types[name]

@@ -18,6 +18,8 @@ from ..objects import Descriptor
 # porting guide calls an input.
 _RETURNED = {
     ("cudnnBackendGetAttribute", "arrayOfElements"),
+    ("cudnnGetFusedOpsConstParamPackAttribute", "param"),
+    ("cudnnGetFusedOpsVariantParamPackAttribute", "ptr"),
     ("cudnnGetRNNDataDescriptor", "paddingFill"),
     ("miopenFindConvolutionForwardAlgorithm", "perfResults"),
     ("miopenGetRNNDataSeqTensorDescriptor", "paddingMarker"),

@@ -1,0 +1,1 @@
+"""Fused operators of cuDNN 7.6."""
