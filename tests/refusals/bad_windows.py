@@ -75,15 +75,6 @@ CONVOLUTION: list[Row] = [
     unsupported("4.45", "convolution_forward", lambda e: e.conv(x=(1, 3, 3, 3, 3, 3), w=(4, 3, 1, 1, 1, 1), y=(1, 4, 3, 3, 3, 3), conv=C((0,) * 4)), "x.dims", "4 or 5 dims", "(1, 3, 3, 3, 3, 3)"),
     unsupported("4.45", "convolution_forward", lambda e: e.conv(conv=C((1, 1), compute_type="double")), "conv.compute_type", "FLOAT for FLOAT", "DOUBLE"),
     bad("4.37", "ConvolutionDescriptor", lambda e: C((1, 1), math="bf32"), "math", "TENSOR_OP_ALLOW_CONVERSION", "'bf32'"),
-    unsupported(
-        "4.45",
-        "convolution_forward",
-        lambda e: e.conv(algo="direct"),
-        "algo",
-        "DIRECT",
-        "available:",
-        backends=("reference",),  # the others have it
-    ),
     unsupported("4.45", "convolution_forward", lambda e: e.conv(y=e.view((1, 4, 8, 8), (64, 64, 1, 1))), "y", "overlap", "64,64,1,1"),
     bad("4.46", "convolution_backward_bias", lambda e: e.bias(db=(2, 4, 1, 1)), "db.dims", "(1, 4, 1, 1)", "(2, 4, 1, 1)"),
     bad("4.46", "convolution_backward_bias", lambda e: e.bias(db=(1, 4, 8, 1)), "db.dims", "(1, 4, 1, 1)", "(1, 4, 8, 1)"),
@@ -104,7 +95,6 @@ CONVOLUTION: list[Row] = [
     bad("4.51", "convolution_backward_filter", lambda e: dnn.convolution_backward_filter(None, e.t(X), e.t((1, 4, 8, 8)), C1, F((4, 3, 3, 3))), "handle", "Handle", "None"),
     unsupported("4.51", "convolution_backward_filter", lambda e: e.conv_filter(x=(1, 3, 8), dw=(4, 3, 3), dy=(1, 4, 8), conv=C((1,))), "x.dims", "4 or 5", "(1, 3, 8)"),
     unsupported("4.51", "convolution_backward_filter", lambda e: e.conv_filter(x=_negative(e)), "x.strides", ">= 0", "-1", backends=("reference", "cuda")),
-    unsupported("4.51", "convolution_backward_filter", lambda e: e.conv_filter(algo="fft"), "algo", "FFT", "available:", backends=("reference",)),
     bad("4.56", "convolution_backward_data", lambda e: e.conv_data(w=None), "w", "a tensor", "None"),
     bad("4.56", "convolution_backward_data", lambda e: e.conv_data(dy=None), "dy", "a tensor", "None"),
     bad("4.56", "convolution_backward_data", lambda e: e.conv_data(dx=None), "dx", "do not follow", "None"),
@@ -119,7 +109,6 @@ CONVOLUTION: list[Row] = [
     bad("4.56", "convolution_backward_data", lambda e: e.conv_data(algo=99), "algo", "WINOGRAD", "99"),
     unsupported("4.56", "convolution_backward_data", lambda e: e.conv_data(dy=(1, 4, 8), w=(4, 3, 3), dx=(1, 3, 8), conv=C((1,))), "dx.dims", "4 or 5", "(1, 3, 8)"),
     unsupported("4.56", "convolution_backward_data", lambda e: e.conv_data(dy=_negative(e, 4)), "dy.strides", ">= 0", "-1", backends=("reference", "cuda")),
-    unsupported("4.56", "convolution_backward_data", lambda e: e.conv_data(algo="fft_tiling"), "algo", "FFT_TILING", "available:", backends=("reference",)),
 ]  # fmt: skip
 
 LAYERS: list[Row] = [
