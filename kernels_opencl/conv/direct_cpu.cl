@@ -77,6 +77,10 @@ KERNEL WG_SIZE(1, 1, 1) conv_direct_cpu(TENSOR_RESTRICT(const T, w), TENSOR_REST
 
     for (int ch0 = 0; ch0 == 0 || ch0 < CHANNELS; ch0 += BLOCK_CH) {
         const int channels = MIN(BLOCK_CH, CHANNELS - ch0);
+        if (ch0 == 0) {  // what lies between channels and behind the last one
+            for (int ch = 1; ch < channels; ++ch) clear_scratch(x + ch * CHANNEL_SCRATCH - VW, VW);
+            clear_scratch(x + channels * CHANNEL_SCRATCH - VW, PITCH + NR);
+        }
         if (taps > 0) fill(x, in, &at, &phase, ch0, channels);
         for (int k0 = 0; k0 == 0 || k0 < channels * taps; k0 += DEPTH) {
             const int depth = MIN(DEPTH, channels * taps - k0);
