@@ -152,6 +152,7 @@ if TYPE_CHECKING:
     )
     from .ops.lrn import LRNDescriptor, lrn_cross_channel_backward, lrn_cross_channel_forward
     from .ops.normalization import normalization_backward, normalization_forward
+    from .ops.optimizers import adam
     from .ops.pooling import (
         get_pooling_2d_forward_output_dim,
         get_pooling_nd_forward_output_dim,
@@ -231,6 +232,7 @@ _LATER = {
     "losses": "LossReduction multi_margin_loss_forward soft_margin_loss_backward soft_margin_loss_forward",
     "lrn": "LRNDescriptor lrn_cross_channel_backward lrn_cross_channel_forward",
     "normalization": "normalization_backward normalization_forward",
+    "optimizers": "adam",
     "pooling": "get_pooling_2d_forward_output_dim get_pooling_nd_forward_output_dim pooling_backward pooling_forward",
     "reduce": "ReduceTensorDescriptor get_reduction_indices_size get_reduction_workspace_size reduce_tensor",
     "rnn.calls": "rnn_backward_data rnn_backward_weights rnn_forward_inference rnn_forward_training",
@@ -315,6 +317,7 @@ __all__ = [
     "__version__",
     "activation_backward",
     "activation_forward",
+    "adam",
     "add_tensor",
     "batch_normalization_apply",
     "batch_normalization_backward",

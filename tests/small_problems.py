@@ -338,6 +338,11 @@ def _responses():
 
 def _items():
     for t in _TYPES:
+        words = " ".join(f"{name}={t}:2x3x4" for name in ("param", "grad", "exp_avg", "exp_avg_sq"))
+        yield f"adam {words}"
+        yield f"adam {words} transformers=yes"
+        yield f"adam {words} max_exp_avg_sq={t}:2x3x4 amsgrad=yes param_half=f16:2x3x4 maximize=yes adamw=yes"
+        yield f"adam {words} found_inf=u8:1 grad_scale=i32:1 state_step=i32:1"
         yield f"glu_forward x={t}:2x6x5 dim=1"
         yield f"glu_backward x={t}:2x6x5 dy={t}:2x3x5 dim=1"
         yield f"prelu_backward x={t}:9x7x60 weight={t}:1x1x1 dy={t}:9x7x60 dx={t}:9x7x60 dweight={t}:1x1x1"

@@ -33,6 +33,7 @@ WITHOUT = {  # operations that have no such facet
         *TRANSFORMERS,
     },
     "c_calls": {
+        "adam",
         "cat_forward",
         "ctc_loss",
         "divisive_normalization_backward",

@@ -17,6 +17,7 @@ from portadnn.ops.losses import (
     SoftMarginLossBackward,
     SoftMarginLossForward,
 )
+from portadnn.ops.optimizers import Adam
 from portadnn.problem import Problem, TensorSpec
 
 from ..base import ConstantArg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
@@ -311,7 +312,45 @@ def _kth(problem: Problem, device: Device) -> Sequence[Launch]:
     return [_launch(device, problem, "select", "kth_value", operands, defines, problem.y.size, items, k)]
 
 
+def _adam(problem: Problem, device: Device) -> Sequence[Launch]:
+    assert isinstance(problem, Adam)
+    single = ("state_step", "grad_scale", "found_inf", "state_step_out")
+    many = [name for name in problem.names if name not in single]
+    operands = _operands(problem, many, coalesce(problem.param.dims, [getattr(problem, name) for name in many]))
+    ones = {
+        name: _Operand(name, problem.index(name), getattr(problem, name), "0", written=name in problem.outputs)
+        for name in single
+        if name in problem.names
+    }
+    read = [ones[name] for name in single[:3] if name in ones]
+    numbers = [number("real", name, ScalarArg(i, _real(problem))) for i, name in enumerate(problem.scalars)]
+    has: Defines = {"HAS_FOUND": 1} if "found_inf" in ones else {}
+    told: Defines = {
+        **has,
+        **({"HAS_STEP": 1} if "state_step" in ones else {}),
+        **({"HAS_SCALE": 1} if "grad_scale" in ones else {}),
+        **({"HAS_HALF": 1} if problem.param_half is not None else {}),
+        "COUNT": problem.param.size,
+    }
+    for flag in ("amsgrad", "maximize", "adamw", "transformers", "correct_bias"):
+        told[flag.upper()] = int(getattr(problem, flag))
+    items = _ITEMS[device.info.schedule]
+    groups = -(-problem.param.size // items)
+    if items == 1:
+        groups = min(groups, device.info.compute_units * _GROUPS)
+    launches = []
+    if problem.param.size:
+        made = [*operands, *read]
+        groups = min(groups, 1 << 20)
+        launches.append(_launch(device, problem, "adam", "adam", made, told, groups, items, numbers))
+    if "state_step" in ones:
+        last = [ones[name] for name in ("state_step", "found_inf", "state_step_out") if name in ones]
+        launches.append(_launch(device, problem, "adam_step", "count_step", last, {**has, "COUNT": 1}, 1, 1))
+    return launches
+
+
 _LAUNCHES: dict[type[Problem], Callable[[Problem, Device], Sequence[Launch]]] = {
+    Adam: _adam,
     CatForward: _cat,
     GLUBackward: _glu,
     GLUForward: _glu,

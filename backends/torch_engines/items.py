@@ -5,10 +5,12 @@ from __future__ import annotations
 from portadnn.ops.gates import GLUBackward, GLUForward, PReLUBackward, RoPEBackward, RoPEForward
 from portadnn.ops.indexing import CatForward, KthvalueForward
 from portadnn.ops.losses import MultiMarginLossForward, SoftMarginLossBackward, SoftMarginLossForward
+from portadnn.ops.optimizers import Adam
 
 from .way import Ways, lacking
 
 _KINDS = (
+    Adam,
     CatForward,
     GLUBackward,
     GLUForward,

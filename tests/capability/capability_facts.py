@@ -28,7 +28,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             spatial_tf_sampler_forward transform_tensor
         """,
         "no": """
-            cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
+            adam cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
             prelu_backward rope_backward rope_forward soft_margin_loss_backward
             soft_margin_loss_forward
             batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
@@ -54,7 +54,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             dropout_forward
         """,
         "no": """
-            cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
+            adam cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
             prelu_backward rope_backward rope_forward soft_margin_loss_backward
             soft_margin_loss_forward
             batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
@@ -78,7 +78,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             rnn_backward_data rnn_backward_weights rnn_forward_inference rnn_forward_training
         """,
         "no": """
-            cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
+            adam cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
             prelu_backward rope_backward rope_forward soft_margin_loss_backward
             soft_margin_loss_forward
             batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
@@ -98,7 +98,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             add_tensor
         """,
         "no": """
-            cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
+            adam cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
             prelu_backward rope_backward rope_forward soft_margin_loss_backward
             soft_margin_loss_forward
             batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
@@ -113,7 +113,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
     },
     "miopen-3": {
         "yes": """
-            cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
+            adam cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
             prelu_backward rope_backward rope_forward soft_margin_loss_backward
             soft_margin_loss_forward
             ctc_loss

@@ -145,3 +145,64 @@ def test_types_and_halves(env):
     assert caught.value.status is miopen.miopenStatusBadParm
     with pytest.raises(dnn.BadParam, match="even"):
         miopen.miopenGLUForward(env.h, *env.pair(env.random(3, 3)), *env.out(1, 3, dtype=F), 0)
+
+
+def adam_step(p, g, m, v, step, transformers=False, adamw=False, decay=0.25):
+    """Return parameters and averages after a step with the rates of the tests."""
+    p, g = p.astype(float), g.astype(float)
+    g = g if transformers or adamw else g + decay * p
+    p = p * (1 - 0.125 * decay) if adamw else p
+    m, v = 0.875 * m + 0.125 * g, 0.96875 * v + 0.03125 * g * g
+    first, second = 1 - 0.875**step, 1 - 0.96875**step
+    if transformers:
+        p = p - 0.125 * np.sqrt(second) / first * m / (np.sqrt(v) + 0.0078125)
+        return p * (1 - 0.125 * decay), m, v
+    return p - 0.125 / first * m / (np.sqrt(v / second) + 0.0078125), m, v
+
+
+RATES = (0.125, 0.875, 0.96875, 0.25, 0.0078125)
+
+
+@every_backend()
+@pytest.mark.parametrize("transformers", [False, True])
+@pytest.mark.parametrize("dims", [(5, 7), (2, 3, 2, 2, 3)])
+def test_adam_in_place(env, transformers, dims):
+    host, zeros = env.random(*dims), np.zeros(dims, np.float32)
+    p, m, v = env.pair(host), env.pair(zeros), env.pair(zeros)
+    want, mean, square = host, 0.0, 0.0
+    for step in (1, 2, 3):
+        g = env.random(*dims)
+        if transformers:
+            rest = (None, None, step, *RATES, True, None, None, None, None)
+            miopen.miopenTransformersAdamW(env.h, *p, *env.pair(g), *m, *v, *rest)
+        else:
+            rest = (None, None, None, None, step, *RATES, False, False, True, None, None, None, None)
+            miopen.miopenFusedAdam(env.h, *p, *env.pair(g), *m, *v, *rest)
+        want, mean, square = adam_step(want, g, mean, square, step, transformers, not transformers)
+    close(env.host(p[1]).reshape(dims), want)
+    close(env.host(m[1]).reshape(dims), mean)
+    close(env.host(v[1]).reshape(dims), square)
+
+
+@every_backend()
+def test_adam_of_mixed_precision(env):
+    host, zeros = env.random(4, 5), np.zeros((4, 5), np.float32)
+    old, new = [env.pair(a) for a in (host, zeros, zeros)], [env.out(4, 5) for _ in range(3)]
+    g = env.random(4, 5, dtype=H)
+    half, step, scale = env.out(4, 5, dtype=H), env.pair(np.int32([2])), env.pair(np.int32([4]))
+    after = env.pair(np.int32([0]))
+    found = env.desc(1, dtype=I32), env.dev(np.uint8([0, 0, 0, 0]))
+    pairs = (*old[0], *new[0], *half, *env.pair(g), *old[1], *new[1], *old[2], *new[2])
+    rest = (None, None, None, None, *step, *after, 0, *RATES, False, False, False, *scale, *found)
+    miopen.miopenFusedAdamWithOutput(env.h, *pairs, *rest)
+    want = adam_step(host, g.astype(float) / 4, 0.0, 0.0, 3)
+    for pair, numbers in zip(new, want, strict=True):
+        close(env.host(pair[1]), numbers)
+    assert env.host(after[1]).tolist() == [3]
+    assert (env.host(half[1]) == env.host(new[0][1]).astype(np.float16)).all()
+    bad = env.desc(1, dtype=I32), env.dev(np.uint8([1, 0, 0, 0]))
+    miopen.miopenTransformersAdamWWithOutput(env.h, *pairs, *step, *after, 0, *RATES, -1.0, True, *scale, *bad)
+    assert (env.host(new[0][1]) == host).all() and env.host(after[1]).tolist() == [2]
+    with pytest.raises(dnn.BadParam, match="max_exp_avg_sq"):
+        wrong = (None, None, None, None, 1, *RATES, True, False, False, None, None, None, None)
+        miopen.miopenFusedAdam(env.h, *old[0], *env.pair(host), *old[1], *old[2], *wrong)

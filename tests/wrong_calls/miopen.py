@@ -154,6 +154,18 @@ _ALONG: dict[str, Word] = {
     "reduceExtremeOp": lambda s: 4,
     "nanPropagation": lambda s: 1,
 }
+_ADAM: dict[str, Word] = {
+    **dict.fromkeys(("lr", "weight_decay", "eps", "beta1", "beta2"), lambda s: 0.5),
+    **dict.fromkeys(("amsgrad", "maximize", "adamw"), lambda s: False),
+    "correct_bias": lambda s: True,
+    "state_step": lambda s: 1,
+    "step_size": lambda s: -1.0,
+}
+for _name in ["param", "grad", "expAvg", "expAvgSq", "maxExpAvgSq"]:
+    for _end in ("", "In", "Out"):
+        _ADAM |= _pair(f"{_name}{_end}", *IMAGE)
+for _name in ["stateStep", "stateStepIn", "stateStepOut", "gradScale", "foundInf", "paramOutFloat16"]:
+    _ADAM |= {_name: lambda s: None, f"{_name}Desc": lambda s: None}
 _ALONE: dict[str, dict[str, Word]] = {
     "miopenReduceCalculationForward": _ALONG,
     "miopenGetReduceCalculationWorkspaceSize": _ALONG,
@@ -175,6 +187,15 @@ _ALONE: dict[str, dict[str, Word]] = {
         **_pair("indices", 1, 4, 4, dtype=9),
         "keepDim": lambda s: False,
     },
+    **dict.fromkeys(
+        [
+            "miopenFusedAdam",
+            "miopenFusedAdamWithOutput",
+            "miopenTransformersAdamW",
+            "miopenTransformersAdamWWithOutput",
+        ],
+        _ADAM,
+    ),
     "miopenCatForward": {
         **_CHANNEL,
         **_pair("y", 1, 4, 4, 4),

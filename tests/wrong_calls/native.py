@@ -89,7 +89,12 @@ LABELS: dict[str, Word] = {
 HALF = (1, 1, 4, 4)
 TABLES: dict[str, Word] = dict.fromkeys(("cos", "sin"), lambda s: s.array(HALF))
 MARGIN: dict[str, Word] = {"target": lambda s: s.array(IMAGE), "dloss": lambda s: s.array(IMAGE)}
+ADAM: dict[str, Word] = {
+    **dict.fromkeys(("param", "grad", "exp_avg", "exp_avg_sq"), lambda s: s.array(IMAGE)),
+    **dict.fromkeys(("param_out", "exp_avg_out", "exp_avg_sq_out"), lambda s: s.array(IMAGE)),
+}
 SPECIAL: dict[str, dict[str, Word]] = {
+    "adam": ADAM,
     "cat_forward": {"xs": lambda s: [s.array(IMAGE), s.array(IMAGE)], "y": lambda s: s.array((1, 4, 4, 4))},
     "glu_forward": {"y": lambda s: s.array(HALF)},
     "glu_backward": {"dy": lambda s: s.array(HALF)},

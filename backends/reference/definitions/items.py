@@ -15,6 +15,7 @@ from portadnn.ops.losses import (
     SoftMarginLossBackward,
     SoftMarginLossForward,
 )
+from portadnn.ops.optimizers import Adam
 from portadnn.problem import Problem
 
 from ..definition import Array, Arrays, Definition, Numbers, blended
@@ -182,7 +183,66 @@ def _kth_terms(problem: KthvalueForward, numbers: Numbers, t: Arrays) -> Mapping
     return {"y": np.nan_to_num(np.abs(_kth(problem, numbers, t)["y"]))}
 
 
+def _adam(problem: Adam, numbers: Numbers, t: Arrays) -> Mapping[str, Any]:
+    p, m, v, top = (t.get(name) for name in ("param", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"))
+    assert p is not None and m is not None and v is not None
+    skipped = "found_inf" in t and t["found_inf"].item() != 0
+    count = t["state_step"].item() + 1 if "state_step" in t else numbers["step"]
+    if not skipped:
+        scale = t["grad_scale"].item() if "grad_scale" in t else 1.0
+        p, m, v, top = _adam_step(problem, numbers, p, t["grad"] / scale, m, v, top, count)
+    found = {"param_out": p, "exp_avg_out": m, "exp_avg_sq_out": v}
+    if top is not None:
+        found["max_exp_avg_sq_out"] = top
+    if problem.param_half is not None:
+        found["param_half"] = p
+    if "state_step" in t:
+        found["state_step_out"] = t["state_step"] + (0 if skipped else 1)
+    return found
+
+
+def _adam_step(
+    problem: Adam, numbers: Numbers, p: Array, g: Array, m: Array, v: Array, top: Array | None, count: float
+) -> tuple[Array, Array, Array, Array | None]:
+    """Return the parameters and averages after a step, number `count`."""
+    lr, first, second = numbers["lr"], numbers["beta1"], numbers["beta2"]
+    decay, eps = numbers["weight_decay"], numbers["eps"]
+    g = -g if problem.maximize else g
+    if problem.adamw:
+        p = p - lr * decay * p
+    elif not problem.transformers:
+        g = g + decay * p
+    m, v = first * m + (1 - first) * g, second * v + (1 - second) * g * g
+    c1, c2 = 1 - first**count, 1 - second**count
+    if problem.transformers:
+        rate = numbers["step_size"]
+        if rate < 0:
+            rate = lr * np.sqrt(c2) / c1 if problem.correct_bias else lr
+        p = p - rate * m / (np.sqrt(v) + eps)
+        return p - lr * decay * p, m, v, top
+    if top is not None:
+        top = np.maximum(top, v)
+    size = v if top is None else top
+    return p - lr / c1 * m / (np.sqrt(size) / np.sqrt(c2) + eps), m, v, top
+
+
+def _adam_terms(problem: Adam, numbers: Numbers, t: Arrays) -> Mapping[str, Any]:
+    values = _adam(problem, numbers, t)
+    scale = np.abs(t["grad_scale"].item()) if "grad_scale" in t else 1.0
+    g = np.abs(t["grad"]) / scale + abs(numbers["weight_decay"]) * np.abs(t["param"])
+    found = {name: np.abs(value) for name, value in values.items() if name != "state_step_out"}
+    found["exp_avg_out"] = np.abs(t["exp_avg"]) + g
+    found["exp_avg_sq_out"] = np.abs(t["exp_avg_sq"]) + 2 * g * g
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = np.abs(values["param_out"] - t["param"]) * (found["exp_avg_out"] / np.abs(values["exp_avg_out"]) + 8)
+    for name in ("param_out", "param_half"):
+        if name in found:
+            found[name] = np.abs(t["param"]) + np.nan_to_num(off)
+    return found
+
+
 DEFINITIONS: dict[type[Problem], Definition] = {
+    Adam: Definition(_adam, _adam_terms),
     CatForward: Definition(_cat, _cat_terms),
     GLUBackward: blended(_glu_gradient, _glu_gradient_terms),
     GLUForward: blended(_glu, _glu_terms),

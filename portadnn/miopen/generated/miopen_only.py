@@ -24,6 +24,12 @@ from ..miopen_only import (
     miopenSoftMarginLossForward as _SoftMarginLossForward,
 )
 from ..names import function
+from ..optimizers import (
+    miopenFusedAdam as _FusedAdam,
+    miopenFusedAdamWithOutput as _FusedAdamWithOutput,
+    miopenTransformersAdamW as _TransformersAdamW,
+    miopenTransformersAdamWWithOutput as _TransformersAdamWWithOutput,
+)
 
 
 @function
@@ -316,6 +322,304 @@ def miopenGetMultiMarginLossForwardWorkspaceSize(
     """
     return _GetMultiMarginLossForwardWorkspaceSize(
         handle, inputDesc, targetDesc, weightDesc, outputDesc, p, margin, reduction
+    )
+
+
+@function
+def miopenFusedAdam(
+    handle: Handle,
+    paramDesc: miopenTensorDescriptor_t,
+    param: Any,
+    gradDesc: miopenTensorDescriptor_t,
+    grad: Any,
+    expAvgDesc: miopenTensorDescriptor_t,
+    expAvg: Any,
+    expAvgSqDesc: miopenTensorDescriptor_t,
+    expAvgSq: Any,
+    maxExpAvgSqDesc: miopenTensorDescriptor_t,
+    maxExpAvgSq: Any,
+    stateStepDesc: miopenTensorDescriptor_t,
+    stateStep: Any,
+    state_step: Any,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    weight_decay: float,
+    eps: float,
+    amsgrad: bool,
+    maximize: bool,
+    adamw: bool,
+    gradScaleDesc: miopenTensorDescriptor_t,
+    gradScale: Any,
+    foundInfDesc: miopenTensorDescriptor_t,
+    foundInf: Any,
+) -> None:
+    """Make a step of Adam or AdamW in place. Unused tensors and their descriptors are None; foundInf is one byte.
+
+    Return nothing (since 3.3.0).
+
+    C: ``miopenStatus_t miopenFusedAdam(miopenHandle_t handle, const miopenTensorDescriptor_t paramDesc, void *param, const miopenTensorDescriptor_t gradDesc, const void *grad, const miopenTensorDescriptor_t expAvgDesc, void *expAvg, const miopenTensorDescriptor_t expAvgSqDesc, void *expAvgSq, const miopenTensorDescriptor_t maxExpAvgSqDesc, void *maxExpAvgSq, const miopenTensorDescriptor_t stateStepDesc, void *stateStep, const unsigned int state_step, const float lr, const float beta1, const float beta2, const float weight_decay, const float eps, const bool amsgrad, const bool maximize, const bool adamw, const miopenTensorDescriptor_t gradScaleDesc, const void *gradScale, const miopenTensorDescriptor_t foundInfDesc, const void *foundInf)``
+
+    In portadnn: ``adam``.
+    """
+    _FusedAdam(
+        handle,
+        amsgrad=amsgrad,
+        maximize=maximize,
+        adamw=adamw,
+        paramDesc=paramDesc,
+        param=param,
+        gradDesc=gradDesc,
+        grad=grad,
+        expAvgDesc=expAvgDesc,
+        expAvg=expAvg,
+        expAvgSqDesc=expAvgSqDesc,
+        expAvgSq=expAvgSq,
+        maxExpAvgSqDesc=maxExpAvgSqDesc,
+        maxExpAvgSq=maxExpAvgSq,
+        stateStepDesc=stateStepDesc,
+        stateStep=stateStep,
+        state_step=state_step,
+        lr=lr,
+        beta1=beta1,
+        beta2=beta2,
+        weight_decay=weight_decay,
+        eps=eps,
+        gradScaleDesc=gradScaleDesc,
+        gradScale=gradScale,
+        foundInfDesc=foundInfDesc,
+        foundInf=foundInf,
+    )
+
+
+@function
+def miopenFusedAdamWithOutput(
+    handle: Handle,
+    paramInDesc: miopenTensorDescriptor_t,
+    paramIn: Any,
+    paramOutDesc: miopenTensorDescriptor_t,
+    paramOut: Any,
+    paramOutFloat16Desc: miopenTensorDescriptor_t,
+    paramOutFloat16: Any,
+    gradInDesc: miopenTensorDescriptor_t,
+    gradIn: Any,
+    expAvgInDesc: miopenTensorDescriptor_t,
+    expAvgIn: Any,
+    expAvgOutDesc: miopenTensorDescriptor_t,
+    expAvgOut: Any,
+    expAvgSqInDesc: miopenTensorDescriptor_t,
+    expAvgSqIn: Any,
+    expAvgSqOutDesc: miopenTensorDescriptor_t,
+    expAvgSqOut: Any,
+    maxExpAvgSqInDesc: miopenTensorDescriptor_t,
+    maxExpAvgSqIn: Any,
+    maxExpAvgSqOutDesc: miopenTensorDescriptor_t,
+    maxExpAvgSqOut: Any,
+    stateStepInDesc: miopenTensorDescriptor_t,
+    stateStepIn: Any,
+    stateStepOutDesc: miopenTensorDescriptor_t,
+    stateStepOut: Any,
+    state_step: Any,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    weight_decay: float,
+    eps: float,
+    amsgrad: bool,
+    maximize: bool,
+    adamw: bool,
+    gradScaleDesc: miopenTensorDescriptor_t,
+    gradScale: Any,
+    foundInfDesc: miopenTensorDescriptor_t,
+    foundInf: Any,
+) -> None:
+    """Make a step of Adam or AdamW; the results go to the tensors called Out, and as halves to paramOutFloat16 unless that is None.
+
+    Return nothing (since 3.3.0).
+
+    C: ``miopenStatus_t miopenFusedAdamWithOutput(miopenHandle_t handle, const miopenTensorDescriptor_t paramInDesc, void *paramIn, const miopenTensorDescriptor_t paramOutDesc, void *paramOut, const miopenTensorDescriptor_t paramOutFloat16Desc, void *paramOutFloat16, const miopenTensorDescriptor_t gradInDesc, const void *gradIn, const miopenTensorDescriptor_t expAvgInDesc, void *expAvgIn, const miopenTensorDescriptor_t expAvgOutDesc, void *expAvgOut, const miopenTensorDescriptor_t expAvgSqInDesc, void *expAvgSqIn, const miopenTensorDescriptor_t expAvgSqOutDesc, void *expAvgSqOut, const miopenTensorDescriptor_t maxExpAvgSqInDesc, void *maxExpAvgSqIn, const miopenTensorDescriptor_t maxExpAvgSqOutDesc, void *maxExpAvgSqOut, const miopenTensorDescriptor_t stateStepInDesc, void *stateStepIn, const miopenTensorDescriptor_t stateStepOutDesc, void *stateStepOut, const unsigned int state_step, const float lr, const float beta1, const float beta2, const float weight_decay, const float eps, const bool amsgrad, const bool maximize, const bool adamw, const miopenTensorDescriptor_t gradScaleDesc, const void *gradScale, const miopenTensorDescriptor_t foundInfDesc, const void *foundInf)``
+
+    In portadnn: ``adam``.
+    """
+    _FusedAdamWithOutput(
+        handle,
+        amsgrad=amsgrad,
+        maximize=maximize,
+        adamw=adamw,
+        paramInDesc=paramInDesc,
+        paramIn=paramIn,
+        paramOutDesc=paramOutDesc,
+        paramOut=paramOut,
+        paramOutFloat16Desc=paramOutFloat16Desc,
+        paramOutFloat16=paramOutFloat16,
+        gradInDesc=gradInDesc,
+        gradIn=gradIn,
+        expAvgInDesc=expAvgInDesc,
+        expAvgIn=expAvgIn,
+        expAvgOutDesc=expAvgOutDesc,
+        expAvgOut=expAvgOut,
+        expAvgSqInDesc=expAvgSqInDesc,
+        expAvgSqIn=expAvgSqIn,
+        expAvgSqOutDesc=expAvgSqOutDesc,
+        expAvgSqOut=expAvgSqOut,
+        maxExpAvgSqInDesc=maxExpAvgSqInDesc,
+        maxExpAvgSqIn=maxExpAvgSqIn,
+        maxExpAvgSqOutDesc=maxExpAvgSqOutDesc,
+        maxExpAvgSqOut=maxExpAvgSqOut,
+        stateStepInDesc=stateStepInDesc,
+        stateStepIn=stateStepIn,
+        stateStepOutDesc=stateStepOutDesc,
+        stateStepOut=stateStepOut,
+        state_step=state_step,
+        lr=lr,
+        beta1=beta1,
+        beta2=beta2,
+        weight_decay=weight_decay,
+        eps=eps,
+        gradScaleDesc=gradScaleDesc,
+        gradScale=gradScale,
+        foundInfDesc=foundInfDesc,
+        foundInf=foundInf,
+    )
+
+
+@function
+def miopenTransformersAdamW(
+    handle: Handle,
+    paramDesc: miopenTensorDescriptor_t,
+    param: Any,
+    gradDesc: miopenTensorDescriptor_t,
+    grad: Any,
+    expAvgDesc: miopenTensorDescriptor_t,
+    expAvg: Any,
+    expAvgSqDesc: miopenTensorDescriptor_t,
+    expAvgSq: Any,
+    stateStepDesc: miopenTensorDescriptor_t,
+    stateStep: Any,
+    state_step: Any,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    weight_decay: float,
+    eps: float,
+    correct_bias: bool,
+    gradScaleDesc: miopenTensorDescriptor_t,
+    gradScale: Any,
+    foundInfDesc: miopenTensorDescriptor_t,
+    foundInf: Any,
+) -> None:
+    """Make a step of AdamW as Transformers has it, in place. Unused tensors and their descriptors are None; foundInf is one byte.
+
+    Return nothing (since 3.3.0).
+
+    C: ``miopenStatus_t miopenTransformersAdamW(miopenHandle_t handle, const miopenTensorDescriptor_t paramDesc, void *param, const miopenTensorDescriptor_t gradDesc, const void *grad, const miopenTensorDescriptor_t expAvgDesc, void *expAvg, const miopenTensorDescriptor_t expAvgSqDesc, void *expAvgSq, const miopenTensorDescriptor_t stateStepDesc, void *stateStep, const unsigned int state_step, const float lr, const float beta1, const float beta2, const float weight_decay, const float eps, const bool correct_bias, const miopenTensorDescriptor_t gradScaleDesc, const void *gradScale, const miopenTensorDescriptor_t foundInfDesc, const void *foundInf)``
+
+    In portadnn: ``adam``.
+    """
+    _TransformersAdamW(
+        handle,
+        correct_bias=correct_bias,
+        paramDesc=paramDesc,
+        param=param,
+        gradDesc=gradDesc,
+        grad=grad,
+        expAvgDesc=expAvgDesc,
+        expAvg=expAvg,
+        expAvgSqDesc=expAvgSqDesc,
+        expAvgSq=expAvgSq,
+        stateStepDesc=stateStepDesc,
+        stateStep=stateStep,
+        state_step=state_step,
+        lr=lr,
+        beta1=beta1,
+        beta2=beta2,
+        weight_decay=weight_decay,
+        eps=eps,
+        gradScaleDesc=gradScaleDesc,
+        gradScale=gradScale,
+        foundInfDesc=foundInfDesc,
+        foundInf=foundInf,
+    )
+
+
+@function
+def miopenTransformersAdamWWithOutput(
+    handle: Handle,
+    paramInDesc: miopenTensorDescriptor_t,
+    paramIn: Any,
+    paramOutDesc: miopenTensorDescriptor_t,
+    paramOut: Any,
+    paramOutFloat16Desc: miopenTensorDescriptor_t,
+    paramOutFloat16: Any,
+    gradInDesc: miopenTensorDescriptor_t,
+    gradIn: Any,
+    expAvgInDesc: miopenTensorDescriptor_t,
+    expAvgIn: Any,
+    expAvgOutDesc: miopenTensorDescriptor_t,
+    expAvgOut: Any,
+    expAvgSqInDesc: miopenTensorDescriptor_t,
+    expAvgSqIn: Any,
+    expAvgSqOutDesc: miopenTensorDescriptor_t,
+    expAvgSqOut: Any,
+    stateStepInDesc: miopenTensorDescriptor_t,
+    stateStepIn: Any,
+    stateStepOutDesc: miopenTensorDescriptor_t,
+    stateStepOut: Any,
+    state_step: Any,
+    lr: float,
+    beta1: float,
+    beta2: float,
+    weight_decay: float,
+    eps: float,
+    step_size: float,
+    correct_bias: bool,
+    gradScaleDesc: miopenTensorDescriptor_t,
+    gradScale: Any,
+    foundInfDesc: miopenTensorDescriptor_t,
+    foundInf: Any,
+) -> None:
+    """Make a step of AdamW as Transformers has it; a step_size that is not negative is taken instead of lr with corrections.
+
+    Return nothing (since 3.3.0).
+
+    C: ``miopenStatus_t miopenTransformersAdamWWithOutput(miopenHandle_t handle, const miopenTensorDescriptor_t paramInDesc, void *paramIn, const miopenTensorDescriptor_t paramOutDesc, void *paramOut, const miopenTensorDescriptor_t paramOutFloat16Desc, void *paramOutFloat16, const miopenTensorDescriptor_t gradInDesc, const void *gradIn, const miopenTensorDescriptor_t expAvgInDesc, void *expAvgIn, const miopenTensorDescriptor_t expAvgOutDesc, void *expAvgOut, const miopenTensorDescriptor_t expAvgSqInDesc, void *expAvgSqIn, const miopenTensorDescriptor_t expAvgSqOutDesc, void *expAvgSqOut, const miopenTensorDescriptor_t stateStepInDesc, void *stateStepIn, const miopenTensorDescriptor_t stateStepOutDesc, void *stateStepOut, const unsigned int state_step, const float lr, const float beta1, const float beta2, const float weight_decay, const float eps, const float step_size, const bool correct_bias, const miopenTensorDescriptor_t gradScaleDesc, const void *gradScale, const miopenTensorDescriptor_t foundInfDesc, const void *foundInf)``
+
+    In portadnn: ``adam``.
+    """
+    _TransformersAdamWWithOutput(
+        handle,
+        correct_bias=correct_bias,
+        paramInDesc=paramInDesc,
+        paramIn=paramIn,
+        paramOutDesc=paramOutDesc,
+        paramOut=paramOut,
+        paramOutFloat16Desc=paramOutFloat16Desc,
+        paramOutFloat16=paramOutFloat16,
+        gradInDesc=gradInDesc,
+        gradIn=gradIn,
+        expAvgInDesc=expAvgInDesc,
+        expAvgIn=expAvgIn,
+        expAvgOutDesc=expAvgOutDesc,
+        expAvgOut=expAvgOut,
+        expAvgSqInDesc=expAvgSqInDesc,
+        expAvgSqIn=expAvgSqIn,
+        expAvgSqOutDesc=expAvgSqOutDesc,
+        expAvgSqOut=expAvgSqOut,
+        stateStepInDesc=stateStepInDesc,
+        stateStepIn=stateStepIn,
+        stateStepOutDesc=stateStepOutDesc,
+        stateStepOut=stateStepOut,
+        state_step=state_step,
+        lr=lr,
+        beta1=beta1,
+        beta2=beta2,
+        weight_decay=weight_decay,
+        eps=eps,
+        step_size=step_size,
+        gradScaleDesc=gradScaleDesc,
+        gradScale=gradScale,
+        foundInfDesc=foundInfDesc,
+        foundInf=foundInf,
     )
 
 

@@ -37,6 +37,7 @@ from ..losses import (
     soft_margin_loss_backward,
     soft_margin_loss_forward,
 )
+from ..optimizers import Adam, adam
 
 _TURNS = {"size": SIZES, "rank": RANKS}
 _SMALL = ("small", "empty")
@@ -223,6 +224,40 @@ def _plain_kth(c: Choices) -> dict[str, str]:
 
 def _crossed(**more: Any) -> Mapping[str, Any]:
     return {"dtype": TYPES, "layout": CLASSES, **more}
+
+
+def _adam(draws: Draws, choices: Choices, op: str) -> str:
+    dims, variant = image_dims(draws, choices, empty=False), choices["variant"]
+    tensors = Tensors(draws, choices["dtype"], choices["layout"])
+    names = ["param", "grad", "exp_avg", "exp_avg_sq"]
+    outputs = ["param_out", "exp_avg_out", "exp_avg_sq_out"]
+    if variant == "amsgrad":
+        names.append("max_exp_avg_sq")
+        outputs.append("max_exp_avg_sq_out")
+    words = [f"{name}={tensors.text(dims)}" for name in names]
+    words += [f"{name}={tensors.text(dims, written=True)}" for name in outputs]
+    if choices["mixed"]:
+        words += [f"param_half={tensor(DataType.HALF, dims)}", "grad_scale=i32:1", "found_inf=u8:1"]
+        words += ["state_step=i32:1", "state_step_out=i32:1"]
+    flags = {"amsgrad": " amsgrad=yes", "adamw": " adamw=yes maximize=yes", "transformers": " transformers=yes"}
+    return f"{op} {' '.join(words)}{flags.get(variant, '')}"
+
+
+def _plain_adam(c: Choices) -> dict[str, str]:
+    dims, (layout_in, layout_out) = plain.dims_of(c), plain.layouts_of(c)
+    x, y = (plain.text(c["dtype"], dims, layout) for layout in (layout_in, layout_out))
+    read = dict.fromkeys(("param", "grad", "exp_avg", "exp_avg_sq"), x)
+    return {**read, **dict.fromkeys(("param_out", "exp_avg_out", "exp_avg_sq_out"), y)}
+
+
+def _fit_adam(filling: Filling) -> None:
+    """Make averages of squares of what would have none otherwise, and steps, scales and flags of the integers."""
+    for name in ("exp_avg_sq", "max_exp_avg_sq"):
+        if name in filling.arrays:
+            filling.store(name, np.abs(np.array(filling.arrays[name], np.float64)) + 0.25)
+    for name, value in (("grad_scale", 4), ("found_inf", 0), ("state_step", 3)):
+        if name in filling.arrays:
+            filling.store(name, np.full(filling.arrays[name].shape, value))
 
 
 _REDUCTIONS = tuple(LossReduction)
@@ -424,6 +459,35 @@ RECORDS = (
                 ),
             ),
         ),
+    ),
+    Operation(
+        Adam,
+        adam,
+        Drawing(
+            _adam,
+            _crossed(variant=("plain", "amsgrad", "adamw", "transformers")),
+            {**_TURNS, "mixed": (False, True)},
+            {"step": (1.0, 3.0), "lr": (0.125,), "weight_decay": (0.0, 0.25), "eps": (0.0078125,)},
+        ),
+        Features(_plain_adam, sizes=_SMALL),
+        Wrong(
+            "MIOpen, miopenFusedAdam",
+            "param={t}:2x3x4 grad={t}:2x3x4 exp_avg={t}:2x3x4 exp_avg_sq={t}:2x3x4 "
+            "param_out={t}:2x3x4 exp_avg_out={t}:2x3x4 exp_avg_sq_out={t}:2x3x4",
+            {
+                BAD: (
+                    "grad={t}:2x4x3",
+                    "exp_avg={o}:2x3x4",
+                    "exp_avg_sq_out={t}:2x3x5",
+                    "amsgrad=yes",
+                    "found_inf={t}:1x1x1",
+                    "grad_scale=i32:2",
+                    "param_half=f32:2x3x4",
+                )
+            },
+        ),
+        Data((("*", (*_SPECIAL, "cancelling"), "roots of differences, and quotients"),), fit=_fit_adam),
+        driver=_driver("adam", "d"),
     ),
     Operation(
         CatForward,
