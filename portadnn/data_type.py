@@ -46,6 +46,7 @@ class DataType(DnnEnum):
     FLOAT = 0
     DOUBLE = 1
     HALF = 2
+    INT8 = 3
     INT32 = 4
     UINT8 = 6
     BFLOAT16 = 9
@@ -90,7 +91,7 @@ class DataType(DnnEnum):
     @property
     def is_float(self) -> bool:
         """Whether operations compute in this type."""
-        return self not in (DataType.INT32, DataType.INT64, DataType.UINT8)
+        return self not in (DataType.INT8, DataType.INT32, DataType.INT64, DataType.UINT8)
 
     @property
     def limits(self) -> Limits:
@@ -160,6 +161,7 @@ _NUMPY_OF: dict[DataType, np.dtype[Any]] = {
     DataType.FLOAT: np.dtype(np.float32),
     DataType.DOUBLE: np.dtype(np.float64),
     DataType.HALF: np.dtype(np.float16),
+    DataType.INT8: np.dtype(np.int8),
     DataType.INT32: np.dtype(np.int32),
     DataType.INT64: np.dtype(np.int64),
     DataType.UINT8: np.dtype(np.uint8),
@@ -169,6 +171,7 @@ _CODES = {
     DataType.DOUBLE: "f64",
     DataType.HALF: "f16",
     DataType.BFLOAT16: "bf16",
+    DataType.INT8: "i8",
     DataType.INT32: "i32",
     DataType.INT64: "i64",
     DataType.UINT8: "u8",

@@ -16,6 +16,8 @@ TYPES = {
     DataType.HALF: graphs.data_type.HALF,
     DataType.BFLOAT16: graphs.data_type.BFLOAT16,
     DataType.DOUBLE: graphs.data_type.DOUBLE,
+    DataType.INT8: graphs.data_type.INT8,
+    DataType.INT32: graphs.data_type.INT32,
 }
 Specs = Mapping[str, TensorSpec]
 Describe = Callable[[Any, dict[str, Any]], Mapping[str, Any]]

@@ -43,7 +43,8 @@ DATA_TYPES = {
     miopenDataType_t.miopenDouble: DataType.DOUBLE,
 }
 INDEX_TYPES = {miopenDataType_t.miopenInt32: DataType.INT32, miopenDataType_t.miopenInt64: DataType.INT64}
-MIOPEN_TYPES = {ours: theirs for theirs, ours in (DATA_TYPES | INDEX_TYPES).items()}
+_BYTES = {miopenDataType_t.miopenInt8: DataType.INT8}
+MIOPEN_TYPES = {ours: theirs for theirs, ours in (DATA_TYPES | INDEX_TYPES | _BYTES).items()}
 MAX_DIMS = 5
 
 _LAYOUTS = {  # dims and format
@@ -131,7 +132,7 @@ def make_spec(data_type: Any, lengths: Sequence[int], strides: Sequence[int] | N
         More than 5 dims, or a type that portadnn does not compute in.
     """
     kind = parse(miopenDataType_t, data_type, "dataType")
-    dtype = unified(DATA_TYPES | INDEX_TYPES, kind, "dataType")
+    dtype = unified(DATA_TYPES | INDEX_TYPES | _BYTES, kind, "dataType")
     if not 1 <= len(lengths) <= MAX_DIMS:
         raise NotSupported(argument="nbDims", expected=f"1 to {MAX_DIMS} dims", got=len(lengths))
     sizes = tuple(lengths)

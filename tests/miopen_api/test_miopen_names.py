@@ -208,7 +208,7 @@ def bn(env, xd, x, running=0, epsilon=1e-3):
 
 WRONG = [
     (lambda e: set4d(e, 0, 1, 1, 1), dnn.BadParam, r"lens\[0\]: .*>= 1, got 0"),
-    (lambda e: set4d(e, 1, 1, 1, 1, kind=miopen.miopenInt8), dnn.NotSupported, "dataType: .*got miopenInt8"),
+    (lambda e: set4d(e, 1, 1, 1, 1, kind=miopen.miopenFloat8_fnuz), dnn.NotSupported, "dataType: .*got miopenFloat8"),
     (lambda e: set4d(e, 1, 1, 1, 1, kind=77), dnn.BadParam, "dataType: .*miopenFloat=1.*got 77"),
     (
         lambda e: set4d(e, 1, 1, 1, 1, kind=miopen.miopenPoolingMax),

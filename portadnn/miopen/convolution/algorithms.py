@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -29,6 +30,9 @@ from ..generated.enums import (
     miopenConvolutionFindMode_t,
 )
 from .descriptor import ConvolutionSettings
+from .integers import check as check_bytes
+from .integers import convolve, of_bytes
+from .integers import perf as perf_of_bytes
 
 GEMM, DIRECT, FFT, WINOGRAD, IMPLICIT_GEMM = (
     miopenConvAlgorithm_t.miopenConvolutionAlgoGEMM,
@@ -260,7 +264,10 @@ def search(
     The handle then knows the problem.
     """
     computation = direction.computation(settings)
-    if settings.find_mode is miopenConvolutionFindMode_t.miopenConvolutionFindModeFast:
+    if of_bytes(specs):
+        convolved = estimates(direction, handle, settings, specs)
+        perfs = [replace(convolved[0], time=_measured(handle, settings, specs, tensors))]
+    elif settings.find_mode is miopenConvolutionFindMode_t.miopenConvolutionFindModeFast:
         perfs = estimates(direction, handle, settings, specs)
     else:
         given = arranged(computation, settings, tensors)
@@ -273,10 +280,25 @@ def search(
     return found
 
 
+def _measured(
+    handle: Handle, settings: ConvolutionSettings, specs: Sequence[TensorSpec], tensors: Sequence[Any]
+) -> float:
+    """Return the milliseconds of a convolution of bytes, once it was prepared."""
+    convolve(handle, settings, specs, tensors)
+    handle.synchronize()
+    start = time.perf_counter()
+    convolve(handle, settings, specs, tensors)
+    handle.synchronize()
+    return 1e3 * (time.perf_counter() - start)
+
+
 def estimates(
     direction: Direction, handle: Handle, settings: ConvolutionSettings, specs: Sequence[TensorSpec]
 ) -> list[ours.AlgoPerf[Any]]:
     """Return portadnn's algorithms as they are thought to do."""
+    if of_bytes(specs):
+        check_bytes(settings, specs, direction.name == "forward")
+        return [perf_of_bytes()]
     computation = direction.computation(settings)
     return ours.get_v7(computation.direction, handle, arranged(computation, settings, specs), settings.conv, None)
 

@@ -35,6 +35,7 @@ from .algorithms import (
     search,
 )
 from .descriptor import ConvolutionSettings, convolution_settings
+from .integers import check, convolve, of_bytes
 
 Specs = tuple[TensorSpec, TensorSpec, TensorSpec]  # image, filter, result
 
@@ -54,6 +55,9 @@ def tensors_of(direction: Direction, handle: Handle, c: Mapping[str, Any]) -> tu
 def find_size(direction: Direction, handle: Handle, convDesc: Any, specs: Specs) -> int:
     """Return the workspace that Find can use."""
     settings = convolution_settings(convDesc)
+    if of_bytes(specs):
+        check(settings, specs, direction is FORWARD)
+        return 0
     computation = direction.computation(settings)
     return find_workspace_size(
         check_handle(handle), computation.direction.kind, arranged(computation, settings, specs), settings.conv
@@ -113,19 +117,24 @@ def _run(
     named = parse(direction.algorithm, algo, "algo")
     entry = found_algorithm(direction, handle, settings, specs, named)
     scratch = given_workspace(handle, workSpace, workSpaceSize, entry.memory)
-    compute(direction, handle, settings, tensors, (alpha, beta), entry.algo, scratch)
+    compute(direction, handle, settings, specs, tensors, (alpha, beta), entry.algo, scratch)
 
 
 def compute(
     direction: Direction,
     handle: Handle,
     settings: ConvolutionSettings,
+    specs: Specs,
     tensors: tuple[Any, Any, Any],
     scalars: tuple[Any, Any],
     algo: Any,
     workspace: Any,
 ) -> None:
     """Run a direction with one of portadnn's algorithms."""
+    if of_bytes(specs):
+        one_and_zero(*scalars, status=miopenStatus_t.miopenStatusNotImplemented)
+        convolve(handle, settings, specs, tensors)
+        return
     computation = direction.computation(settings)
     given = arranged(computation, settings, tensors)
     execute(handle, computation.direction.kind, given, settings.conv, scalars, algo=algo, workspace=workspace)

@@ -16,6 +16,7 @@ from ..workspaces import given_workspace
 from .algorithms import DATA, FORWARD, WEIGHTS, Direction, arranged, estimates, miopenConvSolution_t, solver_id
 from .calls import compute, specs_of, tensors_of
 from .descriptor import ConvolutionSettings, convolution_settings
+from .integers import check, of_bytes
 
 
 def _solutions(direction: Direction, handle: Handle, convDesc: Any, **c: Any) -> list[miopenConvSolution_t]:
@@ -63,11 +64,26 @@ def _problem(
 
 
 def _size(direction: Direction, handle: Handle, **c: Any) -> int:
+    if _bytes(direction, c):
+        return 0
     problem, algo = _problem(direction, handle, **c)
     return workspace_size(handle, problem, algo)
 
 
+def _bytes(direction: Direction, c: dict[str, Any]) -> bool:
+    """Check a convolution of bytes, which has one solution and no workspace."""
+    specs = specs_of(direction, c)
+    if not of_bytes(specs):
+        return False
+    settings = convolution_settings(c["convDesc"])
+    check(settings, specs, direction is FORWARD)
+    _algo(direction, settings, c["solution_id"])
+    return True
+
+
 def _compile(direction: Direction, handle: Handle, **c: Any) -> None:
+    if _bytes(direction, c):
+        return
     problem, algo = _problem(direction, handle, **c)
     with handle.lock:
         prepare(handle, problem, algo)
@@ -78,7 +94,7 @@ def _run(direction: Direction, handle: Handle, workSpace: Any, workSpaceSize: An
     settings = convolution_settings(c["convDesc"])
     algo = _algo(direction, settings, c["solution_id"])
     scratch = given_workspace(handle, workSpace, workSpaceSize, _size(direction, handle, **c))
-    compute(direction, handle, settings, tensors, (1.0, 0.0), algo, scratch)
+    compute(direction, handle, settings, specs_of(direction, c), tensors, (1.0, 0.0), algo, scratch)
 
 
 def miopenConvolutionForwardGetSolutionCount(**c):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ...enums import DataType
 from ...errors import BadParam
 from ...handle import Handle
 from ...ops.tensor import set_tensor
@@ -95,5 +96,8 @@ def allocated(handle: Handle, known: Mapping[Any, Any], id: miopenTensorArgument
     desc = descriptor_of(spec)
     if id in known:
         return tensor(handle, desc, known[id], id.name, id.name)
-    array = tensor(handle, desc, handle.empty_bytes(spec.span * spec.dtype.itemsize), id.name)
-    return set_tensor(handle, array, 0.0)
+    words = -(-spec.span * spec.dtype.itemsize // 4)
+    memory = handle.empty_bytes(4 * words)
+    zeros = descriptor_of(TensorSpec.packed(DataType.FLOAT, (words, 1, 1)))
+    set_tensor(handle, tensor(handle, zeros, memory, id.name), 0.0)
+    return tensor(handle, desc, memory, id.name)

@@ -14,6 +14,7 @@ from ...problem import TensorSpec
 from ..convolution import algorithms as conv
 from ..convolution.calls import compute
 from ..convolution.descriptor import ConvolutionSettings
+from ..convolution.integers import of_bytes
 from ..generated.enums import miopenTensorArgumentId_t
 from ..softmax import miopenSoftmaxBackward_V2, miopenSoftmaxForward_V2
 from ..workspaces import given_workspace
@@ -54,7 +55,9 @@ def find_convolution(handle: Handle, problem: Single, options: Options) -> list[
     computation = direction.computation(settings)
     layouts = [problem.spec(id) for id in _CONVOLUTION]
     arranged = conv.arranged(computation, settings, layouts)
-    needed = find_workspace_size(handle, computation.direction.kind, arranged, settings.conv)
+    needed = 0
+    if not of_bytes(layouts):
+        needed = find_workspace_size(handle, computation.direction.kind, arranged, settings.conv)
     size = needed if options.limit is None else min(needed, options.limit)
     workspace = options.workspace
     if workspace is not None:
@@ -78,7 +81,9 @@ def run_convolution(handle: Handle, problem: Single, solver: int, values: Values
     if solver not in known:
         raise BadParam(argument="solution", expected="a solver of this problem", got=solver)
     image, weights, result = (values[id] for id in _CONVOLUTION)
-    compute(direction, handle, settings, (image, weights, result), (1.0, 0.0), known[solver], workspace)
+    x, w, y = (problem.spec(id) for id in _CONVOLUTION)
+    given = (image, weights, result)
+    compute(direction, handle, settings, (x, w, y), given, (1.0, 0.0), known[solver], workspace)
 
 
 def run_softmax(handle: Handle, problem: Single, values: Values) -> None:
