@@ -12,23 +12,10 @@ from portadnn import miopen
 HERE = Path(__file__).parent
 MISSING_PLANS: set[str] = set()  # fusion plans, problems and solutions
 MISSING_LAYERS = {  # layers of the beta interface
-    "miopenCatForward",
     "miopenFusedAdam",
     "miopenFusedAdamWithOutput",
-    "miopenGLUBackward",
-    "miopenGLUForward",
     "miopenGetGetitemWorkspaceSize",
-    "miopenGetMultiMarginLossForwardWorkspaceSize",
-    "miopenGetPReLUBackwardWorkspaceSize",
-    "miopenGetSoftMarginLossForwardWorkspaceSize",
     "miopenGetitemBackward",
-    "miopenKthvalueForward",
-    "miopenMultiMarginLossForward",
-    "miopenPReLUBackward",
-    "miopenRoPEBackward",
-    "miopenRoPEForward",
-    "miopenSoftMarginLossBackward",
-    "miopenSoftMarginLossForward",
     "miopenTransformersAdamW",
     "miopenTransformersAdamWWithOutput",
 }
@@ -36,7 +23,6 @@ MISSING_PLAN_TYPES = {  # enumerations of fusion plans, problems and flags
     "miopenF8RoundingMode_t",
 }
 MISSING_LAYER_TYPES = {  # enumerations of layers
-    "miopenLossReductionMode_t",
     "miopenRNNGEMMalgoMode_t",
 }
 
