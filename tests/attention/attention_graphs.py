@@ -101,6 +101,25 @@ def paged(g, case, values, pages=(2, 3)):
     return o, {**feeds, lq: values["seq_len_q"], lk: values["seq_len_kv"]}
 
 
+def summed(g, ragged):
+    """Return the outputs of attention with sums of lengths and statistics to the base of 2."""
+    b, h, s, d = 2, 2, 100, 64
+    q, k, v = (given(g, (b, h, s, d), D.HALF) for _ in range(3))
+    sums = given(g, (b + 1, 1, 1, 1), D.INT32)
+    if ragged:
+        for one in (q, k, v):
+            one.set_stride([s * h * d, d, h * d, 1]).set_ragged_offset(sums).set_ragged_offset_multiplier(h * d)
+    o, stats = g.sdpa(
+        *(q, k, v),
+        use_padding_mask=True,
+        cu_seq_len_q=sums,
+        cu_seq_len_kv=sums,
+        generate_stats=True,
+        stats_use_log2=True,
+    )
+    return {"O": o.set_data_type(D.HALF), "STATS": stats}
+
+
 def graphs(monkeypatch):
     """Yield frozen graphs of attention."""
     made = []
@@ -120,6 +139,9 @@ def graphs(monkeypatch):
         one.backward({**values, "O": np.zeros((b, hq, sq, dv)), "STATS": np.zeros((b, hq, sq, 1))})
     g = new()
     made.append((g, {"O": paged(g, IN_PAGES, IN_PAGES.values())[0]}))
+    for ragged in (False, True):
+        g = new()
+        made.append((g, summed(g, ragged)))
     for g, outs in made:
         for one in outs.values():
             one.set_output(True)

@@ -93,6 +93,7 @@ def test_all_of_attention_is_drawn(kind):
             seen.update(f"{port} ragged" for port, one in ports.items() if one.get_ragged_offset() is not None)
             seen.update(["shared"] if node.dims("Q")[1] > node.dims("V")[1] else [])
     forward = ("BLOCK_MASK", "PAGE_TABLE_K", "PAGE_TABLE_V", "MAX", "SUM_EXP", "STATS", "Q ragged", "O ragged")
+    forward += ("CU_SEQ_LEN_Q", "CU_SEQ_LEN_KV")
     more = ("DBIAS", "DSINK_TOKEN", "DQ ragged", "K ragged") if "backward" in kind else (*forward, "generate_stats")
     wanted = [*PORTS, *OPTIONS[:4], "use_padding_mask", "bottom right", "shared", *more]
     assert not [name for name in wanted if not seen[name]]
@@ -114,14 +115,23 @@ def test_numbers_that_cannot_be_any():
                     assert (found >= 0).all() and (found < tensors[port[-1]].dims[0]).all()
                 elif port.startswith(("SCALE_", "DESCALE_")) and not info.by_value:
                     assert (found > 0).all()
-                elif port not in ("SEQ_LEN_KV", "BLOCK_MASK"):
+                elif port == "CU_SEQ_LEN_Q":
+                    steps = np.diff(found.ravel())
+                    assert found.ravel()[0] == 0
+                    assert (steps >= 0).all() and (steps <= tensors["Q"].dims[2]).all()
+                elif port not in ("SEQ_LEN_KV", "CU_SEQ_LEN_KV", "BLOCK_MASK"):
                     assert found is None
                 if port in ("Q", "O") and info.ragged_offset is not None:
                     steps = np.diff(values[info.ragged_offset].ravel()) * info.ragged_multiplier
-                    lengths = values[tensors["SEQ_LEN_Q"].uid].ravel()
+                    summed = "CU_SEQ_LEN_Q" in tensors
+                    lengths = values[tensors["CU_SEQ_LEN_Q" if summed else "SEQ_LEN_Q"].uid].ravel()
+                    lengths = np.diff(lengths) if summed else lengths
                     np.testing.assert_array_equal(steps, lengths * info.strides[2])
                 seen[port] += found is not None
-    assert min(seen[port] for port in ("SEQ_LEN_Q", "PAGE_TABLE_K", "BLOCK_MASK", "SCALE_S", "DESCALE_Q")) > 10
+    assert (
+        min(seen[port] for port in ("SEQ_LEN_Q", "CU_SEQ_LEN_Q", "PAGE_TABLE_K", "BLOCK_MASK", "SCALE_S", "DESCALE_Q"))
+        > 10
+    )
 
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS)))
