@@ -138,7 +138,9 @@ def test_every_function_is_well_formed_and_used():
             for p in parameters:
                 assert p.direction in DIRECTIONS
                 assert re.fullmatch(r"[A-Za-z_]\w*", p.name)
-                assert re.fullmatch(r"(const )?(unsigned long long|unsigned int|\w+)( \*\*?)?(\[\])?", p.type), p
+                assert re.fullmatch(
+                    r"(const )?(unsigned long long|unsigned int|\w+)(( \*\*?)?(\[\])?|\* const \*)", p.type
+                ), p
                 if p.type.startswith("const ") and p.type[-1] in "*]":
                     assert p.direction == "in", (function.name, p)
                 if p.direction != "in" and p.type[-1] not in "*]":
@@ -286,7 +288,11 @@ def test_value_maps_have_portadnns_numbers():
     assert ours == set(mapped)
     for name, enumeration in mapped.items():
         kind = getattr(dnn, name)
-        found = {value.portadnn: (value.number, value.cudnn) for value in enumeration.values if value.portadnn}
+        found = {  # of an enumeration that only MIOpen has, MIOpen's number and name
+            value.portadnn: (value.number, value.cudnn) if enumeration.cudnn else (value.miopen_number, value.miopen)
+            for value in enumeration.values
+            if value.portadnn
+        }
         assert found == {member.name: (member.value, member.c_name) for member in kind}
 
 

@@ -12,12 +12,8 @@ from portadnn import miopen
 HERE = Path(__file__).parent
 MISSING_PLANS: set[str] = set()  # fusion plans, problems and solutions
 MISSING_LAYERS = {  # layers of the beta interface
-    "miopenFusedAdam",
-    "miopenFusedAdamWithOutput",
     "miopenGetGetitemWorkspaceSize",
     "miopenGetitemBackward",
-    "miopenTransformersAdamW",
-    "miopenTransformersAdamWWithOutput",
 }
 MISSING_PLAN_TYPES = {  # enumerations of fusion plans, problems and flags
     "miopenF8RoundingMode_t",
