@@ -1,0 +1,86 @@
+"""Every name of cuDNN's headers, of versions 5 to 9, is in portadnn.cudnn, and what it refuses has a reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from portadnn import cudnn
+from portadnn.c_names.refused import reason
+from portadnn.mapping import table
+
+HERE = Path(__file__).parent
+MOST_REFUSED = 15  # what is to be left: names without a definition outside of NVIDIA's library
+# Names that are refused, or missing, until they are served: none may be added.
+FAMILIES_TO_COME = (
+    "cudnnSetCallback cudnnGetCallback cudnnQueryRuntimeError",
+    "cudnnCreateTensorTransformDescriptor cudnnSetTensorTransformDescriptor cudnnGetTensorTransformDescriptor",
+    "cudnnDestroyTensorTransformDescriptor cudnnInitTransformDest cudnnTransformTensorEx cudnnTransformFilter",
+    "cudnnReorderFilterAndBias cudnnGetFoldedConvBackwardDataDescriptors cudnnIm2Col",
+    "cudnnSetRNNAlgorithmDescriptor",
+    "cudnnGetRNNForwardInferenceAlgorithmMaxCount cudnnFindRNNForwardInferenceAlgorithmEx",
+    "cudnnGetRNNForwardTrainingAlgorithmMaxCount cudnnFindRNNForwardTrainingAlgorithmEx",
+    "cudnnGetRNNBackwardDataAlgorithmMaxCount cudnnFindRNNBackwardDataAlgorithmEx",
+    "cudnnGetRNNBackwardWeightsAlgorithmMaxCount cudnnFindRNNBackwardWeightsAlgorithmEx",
+    "cudnnCreateAlgorithmDescriptor cudnnSetAlgorithmDescriptor cudnnGetAlgorithmDescriptor",
+    "cudnnCopyAlgorithmDescriptor cudnnDestroyAlgorithmDescriptor cudnnCreateAlgorithmPerformance",
+    "cudnnSetAlgorithmPerformance cudnnGetAlgorithmPerformance cudnnDestroyAlgorithmPerformance",
+    "cudnnGetAlgorithmSpaceSize cudnnSaveAlgorithm cudnnRestoreAlgorithm",
+    "cudnnCreateSeqDataDescriptor cudnnDestroySeqDataDescriptor cudnnSetSeqDataDescriptor cudnnGetSeqDataDescriptor",
+    "cudnnCreateAttnDescriptor cudnnDestroyAttnDescriptor cudnnSetAttnDescriptor cudnnGetAttnDescriptor",
+    "cudnnGetMultiHeadAttnBuffers cudnnGetMultiHeadAttnWeights cudnnMultiHeadAttnForward",
+    "cudnnMultiHeadAttnBackwardData cudnnMultiHeadAttnBackwardWeights",
+    "cudnnCreateFusedOpsConstParamPack cudnnDestroyFusedOpsConstParamPack cudnnSetFusedOpsConstParamPackAttribute",
+    "cudnnGetFusedOpsConstParamPackAttribute cudnnCreateFusedOpsVariantParamPack",
+    "cudnnDestroyFusedOpsVariantParamPack cudnnSetFusedOpsVariantParamPackAttribute",
+    "cudnnGetFusedOpsVariantParamPackAttribute cudnnCreateFusedOpsPlan cudnnDestroyFusedOpsPlan",
+    "cudnnMakeFusedOpsPlan cudnnFusedOpsExecute",
+)
+LEFT = {"cudnnGetMaxDeviceVersion", "cudnnBackendPopulateCudaGraph", "cudnnBackendUpdateCudaGraph"}
+CONSTANTS_TO_COME = (
+    "CUDNN_ATTN_",
+    "CUDNN_ERRQUERY_",
+    "CUDNN_FUSED_",
+    "CUDNN_MH_ATTN_",
+    "CUDNN_PARAM_",
+    "CUDNN_PTR_",
+    "CUDNN_SCALAR_",
+    "CUDNN_SEQDATA_",
+    "CUDNN_SEV_",
+    "CUDNN_TRANSFORM_",
+)
+COUNTS = ("_COUNT", "_COUNTS")  # how many there are differs between versions of the header
+
+
+def rows(name: str) -> list[list[str]]:
+    lines = (HERE / name).read_text(encoding="utf-8").splitlines()
+    return [line.split() for line in lines if not line.startswith("#")]
+
+
+FUNCTIONS = [name for name, *_ in rows("header_functions.txt")]
+CONSTANTS = [(name, number) for name, number, *_ in rows("header_constants.txt")]
+REFUSED = {name for name in FUNCTIONS if "Not supported" in (getattr(cudnn, name).__doc__ or "")}
+
+
+def test_every_function_is_there():
+    known = {name for name, f in table().functions.items() if f.library == "cudnn"}
+    assert not set(FUNCTIONS) - known
+    assert all(callable(getattr(cudnn, name)) for name in FUNCTIONS)
+
+
+def test_what_is_refused_is_known_and_has_a_reason():
+    to_come = set(" ".join(FAMILIES_TO_COME).split())
+    assert REFUSED <= to_come | LEFT
+    assert len(REFUSED - to_come) <= MOST_REFUSED
+    assert all(reason(name) != "portadnn has nothing like it" for name in REFUSED)
+
+
+def test_every_constant_is_there_with_its_number():
+    missing = [name for name, _ in CONSTANTS if not hasattr(cudnn, name) and not name.endswith(COUNTS)]
+    assert [name for name in missing if not name.startswith(CONSTANTS_TO_COME)] == []
+
+
+@pytest.mark.parametrize(("name", "number"), [(n, v) for n, v in CONSTANTS if v != "?" and hasattr(cudnn, n)])
+def test_numbers_of_constants_are_the_headers(name, number):
+    assert getattr(cudnn, name) == int(number)
