@@ -69,6 +69,15 @@ from .tracing import trace, trace_as_asked
 
 if TYPE_CHECKING:
     from .ops.activation import activation_backward, activation_forward
+    from .ops.attention.calls import (
+        AttnDescriptor,
+        get_multi_head_attn_buffers,
+        get_multi_head_attn_weights,
+        multi_head_attn_backward_data,
+        multi_head_attn_backward_weights,
+        multi_head_attn_forward,
+    )
+    from .ops.attention.layout import AttnQueryMap, MultiHeadAttnWeightKind
     from .ops.batch_norm import (
         BN_MIN_EPSILON,
         batch_normalization_backward,
@@ -196,6 +205,11 @@ _LATER = {
         "batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics "
         "batch_normalization_statistics"
     ),
+    "attention.calls": (
+        "AttnDescriptor get_multi_head_attn_buffers get_multi_head_attn_weights multi_head_attn_backward_data "
+        "multi_head_attn_backward_weights multi_head_attn_forward"
+    ),
+    "attention.layout": "AttnQueryMap MultiHeadAttnWeightKind",
     "batch_norm": (
         "BN_MIN_EPSILON batch_normalization_backward batch_normalization_forward_inference "
         "batch_normalization_forward_training derive_bn_tensor_descriptor"
@@ -256,6 +270,8 @@ __all__ = [
     "ActivationMode",
     "AllocFailed",
     "ArchMismatch",
+    "AttnDescriptor",
+    "AttnQueryMap",
     "BadParam",
     "BatchNormMode",
     "CTCGradMode",
@@ -286,6 +302,7 @@ __all__ = [
     "LossNormalizationMode",
     "LossReduction",
     "MathType",
+    "MultiHeadAttnWeightKind",
     "NanPropagation",
     "NormMode",
     "NotInitialized",
@@ -367,6 +384,8 @@ __all__ = [
     "get_ctc_loss_workspace_size",
     "get_dropout_descriptor",
     "get_error_string",
+    "get_multi_head_attn_buffers",
+    "get_multi_head_attn_weights",
     "get_pooling_2d_forward_output_dim",
     "get_pooling_nd_forward_output_dim",
     "get_reduction_indices_size",
@@ -383,6 +402,9 @@ __all__ = [
     "lrn_cross_channel_backward",
     "lrn_cross_channel_forward",
     "multi_margin_loss_forward",
+    "multi_head_attn_backward_data",
+    "multi_head_attn_backward_weights",
+    "multi_head_attn_forward",
     "normalization_backward",
     "normalization_forward",
     "op_tensor",

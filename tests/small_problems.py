@@ -102,6 +102,16 @@ def _ctc_losses():
     yield words
 
 
+def _attentions():
+    for t in _TYPES:
+        tensors = f"q={t}:3x2x2x4 k={t}:5x2x1x4 v={t}:5x2x1x4"
+        rest = "lengths_q=i32:4 lengths_kv=i32:2 heads=2 q_proj=2 k_proj=2 v_proj=2 o_proj=4 biases=1 attn_dropout=0.5"
+        yield f"multi_head_attn_forward {tensors} w={t}:80 windows=i32:2x3 residuals={t}:3x2x2x4 {rest}"
+        yield f"multi_head_attn_backward_data {tensors} w={t}:80 dout={t}:3x2x2x4 windows=i32:2x3 {rest}"
+        yield f"multi_head_attn_backward_weights {tensors} dw={t}:80 {rest}"
+    yield "multi_head_attn_forward q=f32:3x2x1x4 k=f32:5x2x1x4 v=f32:5x2x1x4 heads=2"
+
+
 def _activations():
     for i, mode in enumerate(_ACTIVATIONS):
         t, nan = _TYPES[i], _NAN if i % 2 else ""
@@ -360,6 +370,7 @@ def _items():
 LINES = (
     *_tensor_ops(),
     *_items(),
+    *_attentions(),
     *_ctc_losses(),
     *_activations(),
     *_softmax(),

@@ -16,6 +16,7 @@ from portadnn_backends.torch_engines.engine import WAYS
 from portadnn_backends.vendor_cudnn.engines import MAKERS
 
 PARTS = {f"batch_normalization_{way}{half}" for way in ("", "backward_") for half in ("statistics", "apply")}
+ATTENTION = {f"multi_head_attn_{way}" for way in ("forward", "backward_data", "backward_weights")}
 NORMALIZATION = {"normalization_forward", "normalization_backward"}
 TRANSFORMERS = {f"spatial_tf_{name}_{way}" for name in ("grid_generator", "sampler") for way in ("forward", "backward")}
 WITHOUT = {  # operations that have no such facet
@@ -28,6 +29,7 @@ WITHOUT = {  # operations that have no such facet
         "divisive_normalization_forward",
         "set_dropout_descriptor",
         "transform_tensor",
+        *ATTENTION,
         *NORMALIZATION,
         *PARTS,
         *TRANSFORMERS,
@@ -44,6 +46,7 @@ WITHOUT = {  # operations that have no such facet
         "rnn_forward_inference",
         "rnn_forward_training",
         "set_dropout_descriptor",
+        *ATTENTION,
         *NORMALIZATION,
         *PARTS,
         *TRANSFORMERS,
@@ -82,7 +85,7 @@ def test_backends_have_every_operation_or_it_is_named_here():
     known = every_problem()
     assert set(DEFINITIONS) == set(known.values())
     assert set(WAYS) == set(known.values())
-    assert known.keys() - MAKERS.keys() == WITH_ALGORITHMS | (known.keys() - table().of_cudnn)
+    assert known.keys() - MAKERS.keys() == WITH_ALGORITHMS | ATTENTION | (known.keys() - table().of_cudnn)
 
 
 @pytest.mark.parametrize("facet", WITHOUT)

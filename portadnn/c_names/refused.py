@@ -4,10 +4,6 @@ from __future__ import annotations
 
 # The beginning of the names, and why; the first that fits counts.
 REASONS = (
-    ("cudnnMultiHeadAttn", "there is no attention; matrix products are convolutions with 1 x 1 filters"),
-    ("cudnnGetMultiHeadAttn", "there is no attention; matrix products are convolutions with 1 x 1 filters"),
-    ("cudnn*AttnDescriptor", "there is no attention; matrix products are convolutions with 1 x 1 filters"),
-    ("cudnn*SeqDataDescriptor", "there is no attention; cudnnSetRNNDataDescriptor describes sequences of RNNs"),
     ("cudnnGetFoldedConv", "strided gradients need no folding: cudnnConvolutionBackwardData takes every stride"),
     ("cudnnBackend*CudaGraph", "plans are not recorded into CUDA graphs; cudnnBackendExecute runs them"),
     ("cudnn*RNN*Algorithm", "a network's engine is chosen by itself; cudnnRNNForwardTraining runs it"),

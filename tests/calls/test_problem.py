@@ -14,6 +14,7 @@ import portadnn as dnn
 from portadnn import DataType, TensorFormat, TensorSpec
 from portadnn.enums import DnnEnum
 from portadnn.operation import operation
+from portadnn.ops.attention.layout import Heads
 from portadnn.ops.batch_norm import parameter_dims
 from portadnn.ops.records import items
 from portadnn.problem import FLOAT_TYPES, PROBLEMS, every_problem, packed_strides
@@ -120,6 +121,36 @@ def ctc_losses(draw, op):
     return PROBLEMS[op](
         probs=draw(specs(probs, dtype)), **values, **outputs, **rest, max_label_length=most, blank=blank
     )
+
+
+@st.composite
+def attentions(draw, op):
+    """Return a pass of multi-head attention, with or without projections."""
+    dtype, heads = draw(TYPES), draw(st.integers(1, 3))
+    steps, keys, batch, beams, size, value = (draw(st.integers(1, 4)) for _ in range(6))
+    own = draw(members(dnn.AttnQueryMap))
+    projections = [draw(st.integers(0, 3)) for _ in range(4)]
+    projections[1] = projections[0]
+    key_beams = beams if own is dnn.AttnQueryMap.ONE_TO_ONE else 1
+    shapes = {
+        "q": (steps, batch, beams, size),
+        "k": (keys, batch, key_beams, size),
+        "v": (keys, batch, key_beams, value),
+    }
+    layout = Heads(heads, (size, size, value), tuple(projections), True)
+    shapes |= {f"d{name}": dims for name, dims in shapes.items()}
+    shapes |= dict.fromkeys(("out", "dout"), (steps, batch, beams, layout.out))
+    kind = PROBLEMS[op]
+    written = set(kind.outputs)
+    values = {n: draw(specs(d, dtype, n in written)) for n, d in shapes.items() if n in kind.tensor_names()}
+    parameters = TensorSpec.packed(dtype, (layout.size,))
+    if "dw" in written:
+        values["dw"] = parameters
+    elif layout.size:
+        values["w"] = parameters
+    rest = dict(zip(("q_proj", "k_proj", "v_proj", "o_proj"), projections, strict=True))
+    kind.complete(values := {**values, "heads": heads, **rest, "biases": 1, "query_map": own})
+    return kind(**values)
 
 
 @st.composite
@@ -281,6 +312,8 @@ def strategy(op):
         return st.integers(0, 2000).map(lambda number: dnn.parse(operation(op).drawing.line(op, 1, number)))
     if op == "reduce_tensor":
         return reductions(op)
+    if op.startswith("multi_head_attn"):
+        return attentions(op)
     if op == "ctc_loss":
         return ctc_losses(op)
     if op.startswith("normalization"):

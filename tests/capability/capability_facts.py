@@ -31,6 +31,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             adam cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
             prelu_backward rope_backward rope_forward soft_margin_loss_backward
             soft_margin_loss_forward
+            multi_head_attn_backward_data multi_head_attn_backward_weights multi_head_attn_forward
             batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
             batch_normalization_statistics
             ctc_loss
@@ -57,6 +58,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             adam cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
             prelu_backward rope_backward rope_forward soft_margin_loss_backward
             soft_margin_loss_forward
+            multi_head_attn_backward_data multi_head_attn_backward_weights multi_head_attn_forward
             batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
             batch_normalization_statistics
             normalization_backward normalization_forward
@@ -64,6 +66,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
     },
     "cudnn-9": {
         "yes": """
+            multi_head_attn_backward_data multi_head_attn_backward_weights multi_head_attn_forward
             ctc_loss
             activation_backward activation_forward add_tensor batch_normalization_backward
             batch_normalization_forward_inference batch_normalization_forward_training convolution_backward_bias
@@ -101,6 +104,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             adam cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
             prelu_backward rope_backward rope_forward soft_margin_loss_backward
             soft_margin_loss_forward
+            multi_head_attn_backward_data multi_head_attn_backward_weights multi_head_attn_forward
             batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
             batch_normalization_statistics
             ctc_loss
@@ -129,6 +133,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             rnn_forward_inference rnn_forward_training
         """,
         "no": """
+            multi_head_attn_backward_data multi_head_attn_backward_weights multi_head_attn_forward
             batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
             batch_normalization_statistics
             convolution_backward_bias divisive_normalization_backward divisive_normalization_forward

@@ -27,10 +27,6 @@ FAMILIES_TO_COME = (
     "cudnnCopyAlgorithmDescriptor cudnnDestroyAlgorithmDescriptor cudnnCreateAlgorithmPerformance",
     "cudnnSetAlgorithmPerformance cudnnGetAlgorithmPerformance cudnnDestroyAlgorithmPerformance",
     "cudnnGetAlgorithmSpaceSize cudnnSaveAlgorithm cudnnRestoreAlgorithm",
-    "cudnnCreateSeqDataDescriptor cudnnDestroySeqDataDescriptor cudnnSetSeqDataDescriptor cudnnGetSeqDataDescriptor",
-    "cudnnCreateAttnDescriptor cudnnDestroyAttnDescriptor cudnnSetAttnDescriptor cudnnGetAttnDescriptor",
-    "cudnnGetMultiHeadAttnBuffers cudnnGetMultiHeadAttnWeights cudnnMultiHeadAttnForward",
-    "cudnnMultiHeadAttnBackwardData cudnnMultiHeadAttnBackwardWeights",
     "cudnnCreateFusedOpsConstParamPack cudnnDestroyFusedOpsConstParamPack cudnnSetFusedOpsConstParamPackAttribute",
     "cudnnGetFusedOpsConstParamPackAttribute cudnnCreateFusedOpsVariantParamPack",
     "cudnnDestroyFusedOpsVariantParamPack cudnnSetFusedOpsVariantParamPackAttribute",
@@ -39,14 +35,11 @@ FAMILIES_TO_COME = (
 )
 LEFT = {"cudnnGetMaxDeviceVersion", "cudnnBackendPopulateCudaGraph", "cudnnBackendUpdateCudaGraph"}
 CONSTANTS_TO_COME = (
-    "CUDNN_ATTN_",
     "CUDNN_ERRQUERY_",
     "CUDNN_FUSED_",
-    "CUDNN_MH_ATTN_",
     "CUDNN_PARAM_",
     "CUDNN_PTR_",
     "CUDNN_SCALAR_",
-    "CUDNN_SEQDATA_",
     "CUDNN_SEV_",
     "CUDNN_TRANSFORM_",
 )
@@ -71,7 +64,7 @@ def test_every_function_is_there():
 
 def test_what_is_refused_is_known_and_has_a_reason():
     to_come = set(" ".join(FAMILIES_TO_COME).split())
-    assert REFUSED <= to_come | LEFT
+    assert to_come | LEFT >= REFUSED
     assert len(REFUSED - to_come) <= MOST_REFUSED
     assert all(reason(name) != "portadnn has nothing like it" for name in REFUSED)
 

@@ -487,6 +487,38 @@ def _rnn(rng: np.random.Generator) -> Operation:
     )
 
 
+def _attention(rng: np.random.Generator) -> Operation:
+    steps, keys, batch, beams, size, value, heads = (int(rng.integers(1, 4)) for _ in range(7))
+    projections = tuple(int(n) for n in rng.integers(1, 4, 2))
+    attn = dnn.AttnDescriptor(heads, 0.5, projections[0], projections[0], projections[1], 5, True)
+    shapes = {"q": (steps, batch, beams, size), "k": (keys, batch, 1, size), "v": (keys, batch, 1, value)}
+    specs = [dnn.TensorSpec.packed(dnn.DataType.FLOAT, dims) for dims in shapes.values()]
+    with dnn.Handle("reference") as handle:
+        parameters, _, kept = dnn.get_multi_head_attn_buffers(handle, attn, *specs)
+    out = (steps, batch, beams, 5)
+    operands = {name: IN(dims, broadcast=False) for name, dims in {**shapes, "dout": out}.items()}
+    operands |= {f"d{name}": _out(*dims) for name, dims in shapes.items()}
+    operands |= {"w": IN((parameters // 4,), packed=True), "out": _out(*out)}
+    operands |= {"dw": _out(parameters // 4, packed=True)}
+    operands["reserve"] = _out(kept, packed=True, dtype="uint8", compared=False)
+    lengths = {"lengths_q": [int(n) for n in rng.integers(0, steps + 1, batch * beams)]}
+    lengths["lengths_kv"] = [int(n) for n in rng.integers(0, keys + 1, batch)]
+
+    def unified(g: Given) -> None:
+        given, rest = [g[name] for name in "qkv"], {"reserve": g["reserve"], "workspace": g.workspace, **lengths}
+        dnn.multi_head_attn_forward(g.handle, *given, g["w"], attn, out=g["out"], **rest)
+        gradients = {f"d{name}": g[f"d{name}"] for name in "qkv"}
+        dnn.multi_head_attn_backward_data(g.handle, g["dout"], *given, g["w"], attn, **gradients, **rest)
+        dnn.set_tensor(g.handle, dnn.TensorDescriptor((1, 1, parameters // 4)).view(g["dw"]), 0.0)
+        kept = rest.pop("reserve")
+        dnn.multi_head_attn_backward_weights(g.handle, *given, kept, attn, g["dw"], **rest)
+
+    def size_of(g: Given) -> int:
+        return dnn.get_multi_head_attn_buffers(g.handle, attn, *(g[name] for name in "qkv"))[1]
+
+    return Operation("multi-head attention", operands, unified, None, size_of, ("float32",))
+
+
 def _graph(rng: np.random.Generator) -> Operation:
     import portadnn.graph as graphs
 
@@ -553,6 +585,7 @@ OPERATIONS: dict[str, Draw] = {
     "divisive": _divisive,
     "tensor_ops": _tensor_ops,
     "ctc_loss": _ctc_loss,
+    "attention": _attention,
     "set_tensor": _set_tensor,
     "reduce": _reduce,
     "batch_norm": _batch_norm,

@@ -10,7 +10,7 @@ import numpy as np
 from portadnn import cudnn
 from portadnn.mapping import table
 
-from . import backend_descriptors
+from . import attention, backend_descriptors
 from .c_names import DIMS, Vocabulary, Word
 from .scene import CHANNELS, IMAGE, WORKSPACE, Call, Scene
 
@@ -113,6 +113,7 @@ DESCRIPTORS: dict[str, Word] = {
         "SpatialTransformer", 0, 0, 4, IMAGE, setter="cudnnSetSpatialTransformerNdDescriptor"
     ),
     "cudnnCTCLossDescriptor_t": _made("CTCLoss", 0, 1, 0, 2, setter="cudnnSetCTCLossDescriptor_v9"),
+    **attention.DESCRIPTORS,
     "cudnnDropoutDescriptor_t": _dropout,
     "cudnnRNNDescriptor_t": _rnn,
     "cudnnRNNDescriptor_t:v8": _rnn_v8,
@@ -145,6 +146,7 @@ SPECIAL: dict[str, dict[str, Word]] = {
     "cudnnGetCTCLossWorkspaceSize_v8": DEVICE_LABELS,
     "cudnnCTCLoss": HOST_LABELS,
     "cudnnCTCLoss_v8": DEVICE_LABELS,
+    **attention.CUDNN,
     "cudnnDestroy": {"handle": lambda s: s.new_handle()},
     "cudnnSetStream": {"handle": lambda s: s.new_handle()},
     "cudnnSetRNNDescriptor": {"dropoutDesc": _dropout, "mode": lambda s: 2},

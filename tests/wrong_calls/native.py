@@ -11,6 +11,7 @@ import numpy as np
 import portadnn as dnn
 from portadnn import capability, mapping
 
+from . import attention
 from .scene import CHANNELS, FILTER, GRID, IMAGE, RESERVE, STATE, STEPS, THETA, WEIGHTS, WORKSPACE, Call, Scene
 
 Word = Callable[[Scene], Any]
@@ -112,6 +113,7 @@ SPECIAL: dict[str, dict[str, Word]] = {
     "kthvalue_forward": {"y": lambda s: s.array(HALF), "indices": lambda s: s.array(HALF, np.int64)},
     "ctc_loss": {**LABELS, "costs": lambda s: s.array((2,)), "gradients": lambda s: s.array(LOGITS)},
     "get_ctc_loss_workspace_size": LABELS,
+    **attention.NATIVE,
     "lrn_cross_channel_forward": {"mode": lambda s: 0},
     "reduce_tensor": {"c": lambda s: s.array(CHANNELS)},
     "get_reduction_indices_size": {"c": lambda s: s.array(CHANNELS)},
@@ -198,6 +200,13 @@ OBJECTS: dict[str, Any] = {  # what is called, and with what; functions of the s
     "TensorDescriptor.get_nd": (T.get_nd, {"self": _tensor, "requested": 4}),
     "TensorDescriptor.get_4d": (T.get_4d, {"self": _tensor}),
     "TensorDescriptor.view": (T.view, {"self": _tensor, "buffer": lambda s: s.array(IMAGE), "offset": 0}),
+    "AttnDescriptor": (
+        dnn.AttnDescriptor,
+        {
+            **{"heads": 2, "scale": 0.5, "q_proj": 2, "k_proj": 2, "v_proj": 2, "o_proj": 4, "biases": False},
+            **{"query_map": 0, "attn_dropout": None, "post_dropout": None, "compute_type": None},
+        },
+    ),
     "FilterDescriptor": (F, {"dims": FILTER, "dtype": "float32", "format": 0}),
     "FilterDescriptor.set_4d": (F.set_4d, {"dtype": 0, "format": 0, "k": 2, "c": 2, "r": 3, "s": 3}),
     "FilterDescriptor.set_nd": (F.set_nd, {"dtype": 0, "format": 0, "dims": FILTER}),

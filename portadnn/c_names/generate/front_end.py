@@ -21,6 +21,7 @@ _RETURNED = {
     ("cudnnGetFusedOpsConstParamPackAttribute", "param"),
     ("cudnnGetFusedOpsVariantParamPackAttribute", "ptr"),
     ("cudnnGetRNNDataDescriptor", "paddingFill"),
+    ("cudnnGetSeqDataDescriptor", "paddingFill"),
     ("miopenFindConvolutionForwardAlgorithm", "perfResults"),
     ("miopenGetRNNDataSeqTensorDescriptor", "paddingMarker"),
 }

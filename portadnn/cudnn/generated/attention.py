@@ -6,34 +6,46 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import NotSupported
 from ...handle import Handle
+from ..attention import (
+    AttnDescriptor,
+    SeqDataDescriptor,
+    cudnnGetAttnDescriptor as _GetAttnDescriptor,
+    cudnnGetMultiHeadAttnBuffers as _GetMultiHeadAttnBuffers,
+    cudnnGetMultiHeadAttnWeights as _GetMultiHeadAttnWeights,
+    cudnnGetSeqDataDescriptor as _GetSeqDataDescriptor,
+    cudnnMultiHeadAttnBackwardData as _MultiHeadAttnBackwardData,
+    cudnnMultiHeadAttnBackwardWeights as _MultiHeadAttnBackwardWeights,
+    cudnnMultiHeadAttnForward as _MultiHeadAttnForward,
+    cudnnSetAttnDescriptor as _SetAttnDescriptor,
+    cudnnSetSeqDataDescriptor as _SetSeqDataDescriptor,
+)
 from ..calls import c_function
-from ..descriptors import DropoutDescriptor, TensorDescriptor
+from ..descriptors import DropoutDescriptor, TensorDescriptor, destroy
 from .enums.tensor import cudnnDataType_t, cudnnMathType_t
 
 
 @c_function
-def cudnnCreateSeqDataDescriptor() -> Any:
-    """Not supported: there is no attention; cudnnSetRNNDataDescriptor describes sequences of RNNs.
+def cudnnCreateSeqDataDescriptor() -> SeqDataDescriptor:
+    """Return seqDataDesc (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnCreateSeqDataDescriptor(cudnnSeqDataDescriptor_t *seqDataDesc)``
     """
-    raise NotSupported("there is no attention; cudnnSetRNNDataDescriptor describes sequences of RNNs")
+    return SeqDataDescriptor()
 
 
 @c_function
-def cudnnDestroySeqDataDescriptor(seqDataDesc: Any) -> None:
-    """Not supported: there is no attention; cudnnSetRNNDataDescriptor describes sequences of RNNs.
+def cudnnDestroySeqDataDescriptor(seqDataDesc: SeqDataDescriptor) -> None:
+    """Return nothing (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnDestroySeqDataDescriptor(cudnnSeqDataDescriptor_t seqDataDesc)``
     """
-    raise NotSupported("there is no attention; cudnnSetRNNDataDescriptor describes sequences of RNNs")
+    destroy(seqDataDesc, SeqDataDescriptor, "seqDataDesc")
 
 
 @c_function
 def cudnnSetSeqDataDescriptor(
-    seqDataDesc: Any,
+    seqDataDesc: SeqDataDescriptor,
     dataType: int,
     nbDims: int,
     dimA: Any,
@@ -42,53 +54,57 @@ def cudnnSetSeqDataDescriptor(
     seqLengthArray: Any,
     paddingFill: Any,
 ) -> None:
-    """Not supported: there is no attention; cudnnSetRNNDataDescriptor describes sequences of RNNs.
+    """Return nothing (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnSetSeqDataDescriptor(cudnnSeqDataDescriptor_t seqDataDesc, cudnnDataType_t dataType, int nbDims, const int dimA[], const cudnnSeqDataAxis_t axes[], size_t seqLengthArraySize, const int seqLengthArray[], void *paddingFill)``
+
+    `dimA` is by axis, `axes` from the outermost to the innermost, which is the vector. Lengths are batch by batch, beam by beam. A padding fills the outputs behind the lengths, which are 0 without one.
     """
-    raise NotSupported("there is no attention; cudnnSetRNNDataDescriptor describes sequences of RNNs")
+    _SetSeqDataDescriptor(seqDataDesc, dataType, nbDims, dimA, axes, seqLengthArraySize, seqLengthArray, paddingFill)
 
 
 @c_function
 def cudnnGetSeqDataDescriptor(
-    seqDataDesc: Any, nbDimsRequested: int, seqLengthSizeRequested: int, paddingFill: Any
-) -> tuple[cudnnDataType_t, int, tuple[int, ...], tuple[Any, ...], int, tuple[int, ...]]:
-    """Not supported: there is no attention; cudnnSetRNNDataDescriptor describes sequences of RNNs.
+    seqDataDesc: SeqDataDescriptor, nbDimsRequested: int, seqLengthSizeRequested: int
+) -> tuple[cudnnDataType_t, int, tuple[int, ...], tuple[Any, ...], int, tuple[int, ...], Any]:
+    """Return (dataType, nbDims, dimA, axes, seqLengthArraySize, seqLengthArray, paddingFill) (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnGetSeqDataDescriptor(const cudnnSeqDataDescriptor_t seqDataDesc, cudnnDataType_t *dataType, int *nbDims, int nbDimsRequested, int dimA[], cudnnSeqDataAxis_t axes[], size_t *seqLengthArraySize, size_t seqLengthSizeRequested, int seqLengthArray[], void *paddingFill)``
     """
-    raise NotSupported("there is no attention; cudnnSetRNNDataDescriptor describes sequences of RNNs")
+    return _GetSeqDataDescriptor(seqDataDesc, nbDimsRequested, seqLengthSizeRequested)
 
 
 @c_function
-def cudnnCreateAttnDescriptor() -> Any:
-    """Not supported: there is no attention; matrix products are convolutions with 1 x 1 filters.
+def cudnnCreateAttnDescriptor() -> AttnDescriptor:
+    """Return attnDesc (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnCreateAttnDescriptor(cudnnAttnDescriptor_t *attnDesc)``
+
+    In portadnn: ``AttnDescriptor``.
     """
-    raise NotSupported("there is no attention; matrix products are convolutions with 1 x 1 filters")
+    return AttnDescriptor()
 
 
 @c_function
-def cudnnDestroyAttnDescriptor(attnDesc: Any) -> None:
-    """Not supported: there is no attention; matrix products are convolutions with 1 x 1 filters.
+def cudnnDestroyAttnDescriptor(attnDesc: AttnDescriptor) -> None:
+    """Return nothing (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnDestroyAttnDescriptor(cudnnAttnDescriptor_t attnDesc)``
     """
-    raise NotSupported("there is no attention; matrix products are convolutions with 1 x 1 filters")
+    destroy(attnDesc, AttnDescriptor, "attnDesc")
 
 
 @c_function
 def cudnnSetAttnDescriptor(
-    attnDesc: Any,
+    attnDesc: AttnDescriptor,
     attnMode: int,
     nHeads: int,
     smScaler: float,
     dataType: int,
     computePrec: int,
     mathType: int,
-    attnDropoutDesc: DropoutDescriptor,
-    postDropoutDesc: DropoutDescriptor,
+    attnDropoutDesc: DropoutDescriptor | None,
+    postDropoutDesc: DropoutDescriptor | None,
     qSize: int,
     kSize: int,
     vSize: int,
@@ -101,61 +117,96 @@ def cudnnSetAttnDescriptor(
     maxBatchSize: int,
     maxBeamSize: int,
 ) -> None:
-    """Not supported: there is no attention; matrix products are convolutions with 1 x 1 filters.
+    """Return nothing (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnSetAttnDescriptor(cudnnAttnDescriptor_t attnDesc, unsigned attnMode, int nHeads, double smScaler, cudnnDataType_t dataType, cudnnDataType_t computePrec, cudnnMathType_t mathType, cudnnDropoutDescriptor_t attnDropoutDesc, cudnnDropoutDescriptor_t postDropoutDesc, int qSize, int kSize, int vSize, int qProjSize, int kProjSize, int vProjSize, int oProjSize, int qoMaxSeqLength, int kvMaxSeqLength, int maxBatchSize, int maxBeamSize)``
+
+    In portadnn: ``AttnDescriptor``.
+
+    `attnMode` is a query map, with CUDNN_ATTN_ENABLE_PROJ_BIASES added for biases.
     """
-    raise NotSupported("there is no attention; matrix products are convolutions with 1 x 1 filters")
+    _SetAttnDescriptor(
+        attnDesc,
+        attnMode,
+        nHeads,
+        smScaler,
+        dataType,
+        computePrec,
+        mathType,
+        attnDropoutDesc,
+        postDropoutDesc,
+        qSize,
+        kSize,
+        vSize,
+        qProjSize,
+        kProjSize,
+        vProjSize,
+        oProjSize,
+        qoMaxSeqLength,
+        kvMaxSeqLength,
+        maxBatchSize,
+        maxBeamSize,
+    )
 
 
 @c_function
 def cudnnGetAttnDescriptor(
-    attnDesc: Any
+    attnDesc: AttnDescriptor
 ) -> tuple[int, int, float, cudnnDataType_t, cudnnDataType_t, cudnnMathType_t, DropoutDescriptor, DropoutDescriptor, int, int, int, int, int, int, int, int, int, int, int]:
-    """Not supported: there is no attention; matrix products are convolutions with 1 x 1 filters.
+    """Return (attnMode, nHeads, smScaler, dataType, computePrec, mathType, attnDropoutDesc, postDropoutDesc, qSize, kSize, vSize, qProjSize, kProjSize, vProjSize, oProjSize, qoMaxSeqLength, kvMaxSeqLength, maxBatchSize, maxBeamSize) (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnGetAttnDescriptor(cudnnAttnDescriptor_t attnDesc, unsigned *attnMode, int *nHeads, double *smScaler, cudnnDataType_t *dataType, cudnnDataType_t *computePrec, cudnnMathType_t *mathType, cudnnDropoutDescriptor_t *attnDropoutDesc, cudnnDropoutDescriptor_t *postDropoutDesc, int *qSize, int *kSize, int *vSize, int *qProjSize, int *kProjSize, int *vProjSize, int *oProjSize, int *qoMaxSeqLength, int *kvMaxSeqLength, int *maxBatchSize, int *maxBeamSize)``
+
+    In portadnn: ``AttnDescriptor``.
     """
-    raise NotSupported("there is no attention; matrix products are convolutions with 1 x 1 filters")
+    return _GetAttnDescriptor(attnDesc)
 
 
 @c_function
-def cudnnGetMultiHeadAttnBuffers(handle: Handle, attnDesc: Any) -> tuple[int, int, int]:
-    """Not supported: there is no attention; matrix products are convolutions with 1 x 1 filters.
+def cudnnGetMultiHeadAttnBuffers(handle: Handle, attnDesc: AttnDescriptor) -> tuple[int, int, int]:
+    """Return (weightSizeInBytes, workSpaceSizeInBytes, reserveSpaceSizeInBytes) (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnGetMultiHeadAttnBuffers(cudnnHandle_t handle, const cudnnAttnDescriptor_t attnDesc, size_t *weightSizeInBytes, size_t *workSpaceSizeInBytes, size_t *reserveSpaceSizeInBytes)``
+
+    In portadnn: ``get_multi_head_attn_buffers``.
+
+    Bytes of parameters, workspace and reserve space, of the largest tensors that the descriptor allows.
     """
-    raise NotSupported("there is no attention; matrix products are convolutions with 1 x 1 filters")
+    return _GetMultiHeadAttnBuffers(handle, attnDesc)
 
 
 @c_function
 def cudnnGetMultiHeadAttnWeights(
-    handle: Handle, attnDesc: Any, wKind: Any, weightSizeInBytes: int, weights: Any, wDesc: TensorDescriptor
+    handle: Handle, attnDesc: AttnDescriptor, wKind: int, weightSizeInBytes: int, weights: Any, wDesc: TensorDescriptor
 ) -> Any:
-    """Not supported: there is no attention; matrix products are convolutions with 1 x 1 filters.
+    """Return wAddr (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnGetMultiHeadAttnWeights(cudnnHandle_t handle, const cudnnAttnDescriptor_t attnDesc, cudnnMultiHeadAttnWeightKind_t wKind, size_t weightSizeInBytes, const void *weights, cudnnTensorDescriptor_t wDesc, void **wAddr)``
+
+    In portadnn: ``get_multi_head_attn_weights``.
+
+    Return a group of parameters, in the memory of `weights`; NULL where there is none, and `wDesc` gets dims of 0.
     """
-    raise NotSupported("there is no attention; matrix products are convolutions with 1 x 1 filters")
+    return _GetMultiHeadAttnWeights(handle, attnDesc, wKind, weightSizeInBytes, weights, wDesc)
 
 
 @c_function
 def cudnnMultiHeadAttnForward(
     handle: Handle,
-    attnDesc: Any,
+    attnDesc: AttnDescriptor,
     currIdx: int,
     loWinIdx: Any,
     hiWinIdx: Any,
     devSeqLengthsQO: Any,
     devSeqLengthsKV: Any,
-    qDesc: Any,
+    qDesc: SeqDataDescriptor,
     queries: Any,
     residuals: Any,
-    kDesc: Any,
+    kDesc: SeqDataDescriptor,
     keys: Any,
-    vDesc: Any,
+    vDesc: SeqDataDescriptor,
     values: Any,
-    oDesc: Any,
+    oDesc: SeqDataDescriptor,
     out: Any,
     weightSizeInBytes: int,
     weights: Any,
@@ -164,30 +215,57 @@ def cudnnMultiHeadAttnForward(
     reserveSpaceSizeInBytes: int,
     reserveSpace: Any,
 ) -> None:
-    """Not supported: there is no attention; matrix products are convolutions with 1 x 1 filters.
+    """Return nothing (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnMultiHeadAttnForward(cudnnHandle_t handle, const cudnnAttnDescriptor_t attnDesc, int currIdx, const int loWinIdx[], const int hiWinIdx[], const int devSeqLengthsQO[], const int devSeqLengthsKV[], const cudnnSeqDataDescriptor_t qDesc, const void *queries, const void *residuals, const cudnnSeqDataDescriptor_t kDesc, const void *keys, const cudnnSeqDataDescriptor_t vDesc, const void *values, const cudnnSeqDataDescriptor_t oDesc, void *out, size_t weightSizeInBytes, const void *weights, size_t workSpaceSizeInBytes, void *workSpace, size_t reserveSpaceSizeInBytes, void *reserveSpace)``
+
+    In portadnn: ``multi_head_attn_forward``.
+
+    Lengths are in device memory, windows in host memory. With `currIdx` >= 0 one step is computed, with the descriptor's lengths of queries. The workspace is the handle's.
     """
-    raise NotSupported("there is no attention; matrix products are convolutions with 1 x 1 filters")
+    _MultiHeadAttnForward(
+        handle,
+        attnDesc,
+        currIdx,
+        loWinIdx,
+        hiWinIdx,
+        devSeqLengthsQO,
+        devSeqLengthsKV,
+        qDesc,
+        queries,
+        residuals,
+        kDesc,
+        keys,
+        vDesc,
+        values,
+        oDesc,
+        out,
+        weightSizeInBytes,
+        weights,
+        workSpaceSizeInBytes,
+        workSpace,
+        reserveSpaceSizeInBytes,
+        reserveSpace,
+    )
 
 
 @c_function
 def cudnnMultiHeadAttnBackwardData(
     handle: Handle,
-    attnDesc: Any,
+    attnDesc: AttnDescriptor,
     loWinIdx: Any,
     hiWinIdx: Any,
     devSeqLengthsDQDO: Any,
     devSeqLengthsDKDV: Any,
-    doDesc: Any,
+    doDesc: SeqDataDescriptor,
     dout: Any,
-    dqDesc: Any,
+    dqDesc: SeqDataDescriptor,
     dqueries: Any,
     queries: Any,
-    dkDesc: Any,
+    dkDesc: SeqDataDescriptor,
     dkeys: Any,
     keys: Any,
-    dvDesc: Any,
+    dvDesc: SeqDataDescriptor,
     dvalues: Any,
     values: Any,
     weightSizeInBytes: int,
@@ -197,25 +275,53 @@ def cudnnMultiHeadAttnBackwardData(
     reserveSpaceSizeInBytes: int,
     reserveSpace: Any,
 ) -> None:
-    """Not supported: there is no attention; matrix products are convolutions with 1 x 1 filters.
+    """Return nothing (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnMultiHeadAttnBackwardData(cudnnHandle_t handle, const cudnnAttnDescriptor_t attnDesc, const int loWinIdx[], const int hiWinIdx[], const int devSeqLengthsDQDO[], const int devSeqLengthsDKDV[], const cudnnSeqDataDescriptor_t doDesc, const void *dout, const cudnnSeqDataDescriptor_t dqDesc, void *dqueries, const void *queries, const cudnnSeqDataDescriptor_t dkDesc, void *dkeys, const void *keys, const cudnnSeqDataDescriptor_t dvDesc, void *dvalues, const void *values, size_t weightSizeInBytes, const void *weights, size_t workSpaceSizeInBytes, void *workSpace, size_t reserveSpaceSizeInBytes, void *reserveSpace)``
+
+    In portadnn: ``multi_head_attn_backward_data``.
+
+    It leaves what cudnnMultiHeadAttnBackwardWeights needs in the reserve space. The gradient of residuals is `dout`.
     """
-    raise NotSupported("there is no attention; matrix products are convolutions with 1 x 1 filters")
+    _MultiHeadAttnBackwardData(
+        handle,
+        attnDesc,
+        loWinIdx,
+        hiWinIdx,
+        devSeqLengthsDQDO,
+        devSeqLengthsDKDV,
+        doDesc,
+        dout,
+        dqDesc,
+        dqueries,
+        queries,
+        dkDesc,
+        dkeys,
+        keys,
+        dvDesc,
+        dvalues,
+        values,
+        weightSizeInBytes,
+        weights,
+        workSpaceSizeInBytes,
+        workSpace,
+        reserveSpaceSizeInBytes,
+        reserveSpace,
+    )
 
 
 @c_function
 def cudnnMultiHeadAttnBackwardWeights(
     handle: Handle,
-    attnDesc: Any,
+    attnDesc: AttnDescriptor,
     addGrad: int,
-    qDesc: Any,
+    qDesc: SeqDataDescriptor,
     queries: Any,
-    kDesc: Any,
+    kDesc: SeqDataDescriptor,
     keys: Any,
-    vDesc: Any,
+    vDesc: SeqDataDescriptor,
     values: Any,
-    doDesc: Any,
+    doDesc: SeqDataDescriptor,
     dout: Any,
     weightSizeInBytes: int,
     weights: Any,
@@ -225,8 +331,31 @@ def cudnnMultiHeadAttnBackwardWeights(
     reserveSpaceSizeInBytes: int,
     reserveSpace: Any,
 ) -> None:
-    """Not supported: there is no attention; matrix products are convolutions with 1 x 1 filters.
+    """Return nothing (since 7.5.0, deprecated 9.0.0).
 
     C: ``cudnnStatus_t cudnnMultiHeadAttnBackwardWeights(cudnnHandle_t handle, const cudnnAttnDescriptor_t attnDesc, cudnnWgradMode_t addGrad, const cudnnSeqDataDescriptor_t qDesc, const void *queries, const cudnnSeqDataDescriptor_t kDesc, const void *keys, const cudnnSeqDataDescriptor_t vDesc, const void *values, const cudnnSeqDataDescriptor_t doDesc, const void *dout, size_t weightSizeInBytes, const void *weights, void *dweights, size_t workSpaceSizeInBytes, void *workSpace, size_t reserveSpaceSizeInBytes, void *reserveSpace)``
+
+    In portadnn: ``multi_head_attn_backward_weights``.
+
+    It reads the gradients that cudnnMultiHeadAttnBackwardData left in the reserve space; lengths are the descriptors'.
     """
-    raise NotSupported("there is no attention; matrix products are convolutions with 1 x 1 filters")
+    _MultiHeadAttnBackwardWeights(
+        handle,
+        attnDesc,
+        addGrad,
+        qDesc,
+        queries,
+        kDesc,
+        keys,
+        vDesc,
+        values,
+        doDesc,
+        dout,
+        weightSizeInBytes,
+        weights,
+        dweights,
+        workSpaceSizeInBytes,
+        workSpace,
+        reserveSpaceSizeInBytes,
+        reserveSpace,
+    )

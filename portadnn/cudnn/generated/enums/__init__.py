@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .activation import *
+    from .attention import *
     from .batch_norm import *
     from .convolution_backward_data import *
     from .convolution_backward_filter import *
@@ -75,6 +76,9 @@ TOPICS: dict[str, str] = {
     "cudnnCTCLossAlgo_t": "ctc_loss",
     "cudnnLossNormalizationMode_t": "ctc_loss",
     "cudnnCTCGradMode_t": "ctc_loss",
+    "cudnnSeqDataAxis_t": "attention",
+    "cudnnAttnQueryMap_t": "attention",
+    "cudnnMultiHeadAttnWeightKind_t": "attention",
     "cudnnFusedOps_t": "fused_ops",
     "cudnnFusedOpsConstParamLabel_t": "fused_ops",
     "cudnnFusedOpsPointerPlaceHolder_t": "fused_ops",
@@ -328,6 +332,20 @@ CONSTANTS: dict[str, str] = {
     "CUDNN_LOSS_NORMALIZATION_SOFTMAX": "cudnnLossNormalizationMode_t",
     "CUDNN_CTC_ZERO_OOB_GRADIENTS": "cudnnCTCGradMode_t",
     "CUDNN_CTC_SKIP_OOB_GRADIENTS": "cudnnCTCGradMode_t",
+    "CUDNN_SEQDATA_TIME_DIM": "cudnnSeqDataAxis_t",
+    "CUDNN_SEQDATA_BATCH_DIM": "cudnnSeqDataAxis_t",
+    "CUDNN_SEQDATA_BEAM_DIM": "cudnnSeqDataAxis_t",
+    "CUDNN_SEQDATA_VECT_DIM": "cudnnSeqDataAxis_t",
+    "CUDNN_ATTN_QUERYMAP_ALL_TO_ONE": "cudnnAttnQueryMap_t",
+    "CUDNN_ATTN_QUERYMAP_ONE_TO_ONE": "cudnnAttnQueryMap_t",
+    "CUDNN_MH_ATTN_Q_WEIGHTS": "cudnnMultiHeadAttnWeightKind_t",
+    "CUDNN_MH_ATTN_K_WEIGHTS": "cudnnMultiHeadAttnWeightKind_t",
+    "CUDNN_MH_ATTN_V_WEIGHTS": "cudnnMultiHeadAttnWeightKind_t",
+    "CUDNN_MH_ATTN_O_WEIGHTS": "cudnnMultiHeadAttnWeightKind_t",
+    "CUDNN_MH_ATTN_Q_BIASES": "cudnnMultiHeadAttnWeightKind_t",
+    "CUDNN_MH_ATTN_K_BIASES": "cudnnMultiHeadAttnWeightKind_t",
+    "CUDNN_MH_ATTN_V_BIASES": "cudnnMultiHeadAttnWeightKind_t",
+    "CUDNN_MH_ATTN_O_BIASES": "cudnnMultiHeadAttnWeightKind_t",
     "CUDNN_FUSED_SCALE_BIAS_ACTIVATION_CONV_BNSTATS": "cudnnFusedOps_t",
     "CUDNN_FUSED_SCALE_BIAS_ACTIVATION_WGRAD": "cudnnFusedOps_t",
     "CUDNN_FUSED_BN_FINALIZE_STATISTICS_TRAINING": "cudnnFusedOps_t",

@@ -1,0 +1,1 @@
+"""Multi-head attention of cuDNN 7.5: descriptor and layouts, Problems, public functions."""

@@ -1,0 +1,158 @@
+"""Multi-head attention: its modes, and how parameters and the reserve space are laid out."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from ...enums import DnnEnum
+
+
+class AttnQueryMap(DnnEnum):
+    """Which keys and values a beam's queries meet: those of the one beam that there is, or those of the same beam."""
+
+    ALL_TO_ONE = 0
+    ONE_TO_ONE = 1
+
+    @property
+    def c_name(self) -> str:
+        """The name in cuDNN's header."""
+        return f"CUDNN_ATTN_QUERYMAP_{self.name}"
+
+
+class MultiHeadAttnWeightKind(DnnEnum):
+    """A group of parameters (cudnnMultiHeadAttnWeightKind_t)."""
+
+    Q_WEIGHTS = 0
+    K_WEIGHTS = 1
+    V_WEIGHTS = 2
+    O_WEIGHTS = 3
+    Q_BIASES = 4
+    K_BIASES = 5
+    V_BIASES = 6
+    O_BIASES = 7
+
+    @property
+    def c_name(self) -> str:
+        """The name in cuDNN's header."""
+        return f"CUDNN_MH_ATTN_{self.name}"
+
+
+ALIGN = 64  # elements: sections of a reserve space start at multiples of them
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The sizes of vectors, and where the parameters of each projection lie.
+
+    First the matrices of queries, keys and values, each [head][projected][original]; then that of the outputs,
+    [output][head][value]; then, if there are biases, those of the four in the same order, [head][projected] and
+    [output]. A projection of size 0 is left out, with its bias: every head has the whole vector.
+    """
+
+    heads: int
+    sizes: tuple[int, int, int]  # of a query, a key, a value
+    projections: tuple[int, int, int, int]  # of queries, keys, values and outputs, or 0
+    biases: bool
+
+    def head(self, which: int) -> int:
+        """Return the numbers of a head's query, key or value."""
+        return self.projections[which] or self.sizes[which]
+
+    @property
+    def merged(self) -> int:
+        """Numbers of all heads' results side by side."""
+        return self.heads * self.head(2)
+
+    @property
+    def out(self) -> int:
+        """Numbers of an output vector."""
+        return self.projections[3] or self.merged
+
+    def shape(self, which: int) -> tuple[int, int]:
+        """Return a projection's matrix as rows and columns; no rows where there is none."""
+        if which == 3:
+            return self.projections[3], self.merged
+        return self.heads * self.projections[which], self.sizes[which]
+
+    def matrix(self, which: int) -> int:
+        """Return where a projection's matrix starts."""
+        return sum(rows * columns for rows, columns in map(self.shape, range(which)))
+
+    def bias(self, which: int) -> int:
+        """Return where a projection's bias starts."""
+        return self.matrix(4) + sum(self.shape(before)[0] for before in range(which))
+
+    def has_bias(self, which: int) -> bool:
+        """Tell whether a projection has a bias."""
+        return self.biases and self.projections[which] > 0
+
+    @functools.cached_property
+    def size(self) -> int:
+        """Number of parameters."""
+        return self.bias(4) if self.biases else self.matrix(4)
+
+
+@dataclass(frozen=True)
+class Reserve:
+    """What training keeps, in elements of the accumulator's type; sequences are counted beam by beam.
+
+    `heads(0..2)`: queries, keys and values of each sequence and head, [sequence][head][step][number].
+    `weights`: the softmax's results [sequence][head][query][key], and `dropped` after their dropout, where there is
+    one. `merged`: [sequence][query][head][value], the heads' results. Backward data adds the gradients `gradient(3)`
+    of the outputs [sequence][query][number], and `gradient(0..2)` of what the projections gave,
+    [sequence][step][head][number]. `draw`: seeds and draws of both dropouts, four words of 32 bits each.
+    """
+
+    heads: Heads
+    steps: tuple[int, int]  # of queries, of keys and values
+    sequences: tuple[int, int]  # of queries, of keys and values
+    dropout: bool
+
+    def _head(self, which: int) -> int:
+        side = which > 0
+        return self.sequences[side] * self.steps[side] * self.heads.heads * self.heads.head(which)
+
+    @functools.cached_property
+    def _starts(self) -> tuple[int, ...]:
+        weights = self.sequences[0] * self.heads.heads * self.steps[0] * self.steps[1]
+        rows = self.sequences[0] * self.steps[0]
+        sizes = [*map(self._head, range(3)), weights, weights if self.dropout else 0]
+        sizes += [rows * self.heads.merged, *map(self._head, range(3)), rows * self.heads.out, 8]
+        starts = [0]
+        for size in sizes:
+            starts.append(starts[-1] + -(-size // ALIGN) * ALIGN)
+        return tuple(starts)
+
+    def part(self, which: int) -> int:
+        """Return where the heads' queries, keys or values start."""
+        return self._starts[which]
+
+    @property
+    def weights(self) -> int:
+        """Where the softmax's results start."""
+        return self._starts[3]
+
+    @property
+    def dropped(self) -> int:
+        """Where the softmax's results start as they multiply the values."""
+        return self._starts[4] if self.dropout else self._starts[3]
+
+    @property
+    def merged(self) -> int:
+        """Where the heads' results start."""
+        return self._starts[5]
+
+    def gradient(self, which: int) -> int:
+        """Return where the gradients of a projection's results start: of queries, keys, values, outputs."""
+        return self._starts[6 + which]
+
+    @property
+    def draw(self) -> int:
+        """Where seeds and draws are."""
+        return self._starts[10]
+
+    @property
+    def size(self) -> int:
+        """Elements of the whole."""
+        return self._starts[11]
