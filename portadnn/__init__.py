@@ -181,7 +181,7 @@ if TYPE_CHECKING:
         rnn_forward_training,
     )
     from .ops.rnn.descriptor import RNNDescriptor
-    from .ops.rnn.layout import DirectionMode, RNNInputMode, RNNMode
+    from .ops.rnn.layout import DirectionMode, RNNBiasMode, RNNInputMode, RNNMode
     from .ops.rnn.sizes import (
         get_rnn_lin_layer_bias_params,
         get_rnn_lin_layer_matrix_params,
@@ -251,7 +251,7 @@ _LATER = {
     "reduce": "ReduceTensorDescriptor get_reduction_indices_size get_reduction_workspace_size reduce_tensor",
     "rnn.calls": "rnn_backward_data rnn_backward_weights rnn_forward_inference rnn_forward_training",
     "rnn.descriptor": "RNNDescriptor",
-    "rnn.layout": "DirectionMode RNNInputMode RNNMode",
+    "rnn.layout": "DirectionMode RNNBiasMode RNNInputMode RNNMode",
     "rnn.sizes": (
         "get_rnn_lin_layer_bias_params get_rnn_lin_layer_matrix_params get_rnn_params_size "
         "get_rnn_training_reserve_size get_rnn_workspace_size"
@@ -314,6 +314,7 @@ __all__ = [
     "Prepared",
     "Problem",
     "ProfileWarning",
+    "RNNBiasMode",
     "RNNDescriptor",
     "RNNInputMode",
     "RNNMode",

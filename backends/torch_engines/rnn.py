@@ -34,7 +34,11 @@ def weights(torch: Any, p: Any, w: Any) -> list[Any]:
             else:  # SKIP_INPUT adds x itself to every gate
                 found.append(torch.eye(network.hidden, dtype=w.dtype, device=w.device).repeat(network.mode.gates, 1))
             found.append(cut(network.matrix(layer, direction, True), network.hidden))
-            found += [cut(network.bias(layer, direction, recurrent), 1).flatten() for recurrent in (False, True)]
+            for part in (False, True):
+                zeros = w.new_zeros(rows)
+                found.append(
+                    cut(network.bias(layer, direction, part), 1).flatten() if network.has_bias(part) else zeros
+                )
     return found
 
 
@@ -63,12 +67,16 @@ def _forward(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
     return run
 
 
+def _no_clip(problem: Any, info: Any) -> str | None:
+    return None if problem.clip is None else "PyTorch does not clip cells"
+
+
 _NO_TRAINING = lacking(
     "the reserve space holds the gates of every step, which PyTorch's recurrent functions do not give out"
 )
 
 WAYS: Ways = {
-    RNNForwardInference: Way(_forward),
+    RNNForwardInference: Way(_forward, _no_clip),
     RNNForwardTraining: _NO_TRAINING,
     RNNBackwardData: _NO_TRAINING,
     RNNBackwardWeights: _NO_TRAINING,

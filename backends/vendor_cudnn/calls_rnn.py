@@ -20,7 +20,7 @@ from .library import ints
 from .rnn_weights import Piece, pieces
 from .setting import Calls, Makers, Memory, Setting
 
-STANDARD, DOUBLE_BIAS, FMA_MATH, PACKED, ADD = 0, 2, 3, 1, 0
+STANDARD, FMA_MATH, PACKED, ADD = 0, 3, 1, 0
 INFERENCE, TRAINING = 0, 1
 
 
@@ -67,7 +67,7 @@ class _Network:
         how = s.descriptor("RNN")
 
         def words(drop: Any) -> tuple[Any, ...]:
-            kinds = STANDARD, int(p.mode), DOUBLE_BIAS, int(p.direction), int(p.input_mode)
+            kinds = STANDARD, int(p.mode), int(p.bias_mode), int(p.direction), int(p.input_mode)
             types = int(dtype), int(dtype.accumulator), FMA_MATH
             sizes = network.features, p.hidden_size, p.hidden_size, p.num_layers
             return how, *kinds, *types, *sizes, drop, 0

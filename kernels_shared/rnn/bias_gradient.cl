@@ -3,7 +3,8 @@
 //
 //   GPU: a work-group sums 32 columns, SHARES work-items each      CPU: a work-group of one sums LANES columns
 //
-// Rows are DIRECTIONS * SLOTS * hidden columns. dw: the biases of direction d begin at start + d * 2 * GATES * hidden.
+// Rows are DIRECTIONS * SLOTS * hidden columns. dw: the biases of direction d begin at start + d * (W_BIAS + R_BIAS) * GATES *
+// hidden; W_BIAS and R_BIAS tell whether W and R have any.
 
 #include "common/types.h"
 
@@ -12,10 +13,10 @@
 
 DEVICE void add_bias(GLOBAL T *dw, i64 start, int hidden, int column, real sum) {
     const int unit = column % hidden, slot = column / hidden % SLOTS, d = column / hidden / SLOTS;
-    const i64 w = start + (i64)d * 2 * GATES * hidden + unit, r = w + GATES * hidden;
-    if (slot < GATES) ADD_TO(w + slot * hidden, sum);
-    if (SLOTS == GATES || slot < GATES - 1) ADD_TO(r + slot * hidden, sum);
-    if (SLOTS > GATES && slot == GATES) ADD_TO(r + (GATES - 1) * hidden, sum);
+    const i64 w = start + (i64)d * (W_BIAS + R_BIAS) * GATES * hidden + unit, r = w + W_BIAS * GATES * hidden;
+    if (W_BIAS && slot < GATES) ADD_TO(w + slot * hidden, sum);
+    if (R_BIAS && (SLOTS == GATES || slot < GATES - 1)) ADD_TO(r + slot * hidden, sum);
+    if (R_BIAS && SLOTS > GATES && slot == GATES) ADD_TO(r + (GATES - 1) * hidden, sum);
 }
 
 #ifdef SCHEDULE_CPU

@@ -7,7 +7,8 @@
 //   GRU       h = (1 - u) n + u h'                   slots r, u (update), n, q = R h' + b_R of the new memory
 //             n = tanh(wx + r q)
 //
-// Defines: CELL_RELU, CELL_TANH, CELL_LSTM or CELL_GRU; TRAINING where slots are kept.
+// Defines: CELL_RELU, CELL_TANH, CELL_LSTM or CELL_GRU; TRAINING where slots are kept. CLIP_LOW, CLIP_HIGH: the limits of an
+// LSTM's cells; NaN stays NaN, and a limit that is reached has no gradient.
 // VGET(p, i), VPUT(p, i, v): a vector of real in memory, of which `count` lanes exist.
 
 #include "common/exponentials.h"
@@ -21,6 +22,21 @@
 #else
 #define GATES 1
 #define SLOTS 1
+#endif
+
+#ifdef CLIP_LOW
+#define AT_LEAST(c) PICK((c) < CLIP_LOW, VSPLAT(CLIP_LOW), c)
+#define ABOVE(c, v) PICK((c) > CLIP_LOW, v, VSPLAT(0))
+#else
+#define AT_LEAST(c) (c)
+#define ABOVE(c, v) (v)
+#endif
+#ifdef CLIP_HIGH
+#define AT_MOST(c) PICK((c) > CLIP_HIGH, VSPLAT(CLIP_HIGH), c)
+#define BELOW(c, v) PICK((c) < CLIP_HIGH, v, VSPLAT(0))
+#else
+#define AT_MOST(c) (c)
+#define BELOW(c, v) (v)
 #endif
 
 DEVICE vreal sigmoid(vreal v) { return VSPLAT(1) / (pd_exp(-v) + (real)1); }
@@ -42,7 +58,8 @@ DEVICE vreal cell_forward(GLOBAL real *gates, const GLOBAL real *bias, int hidde
     KEEP(1, f);
     KEEP(2, n);
     KEEP(3, o);
-    *c = f * *c + i * n;
+    const vreal all = f * *c + i * n, least = AT_LEAST(all);
+    *c = AT_MOST(least);
     return o * pd_tanh(*c);
 #elif defined(CELL_GRU)
     const vreal r = sigmoid(SUM(0, p0)), u = sigmoid(SUM(1, p1)), q = p2 + VGET(bias, 3 * hidden);
@@ -66,7 +83,8 @@ DEVICE vreal cell_backward(GLOBAL real *gates, int hidden, int count, vreal dh, 
                            vreal c0) {
 #if defined(CELL_LSTM)
     const vreal i = VGET(gates, 0), f = VGET(gates, hidden), n = VGET(gates, 2 * hidden), o = VGET(gates, 3 * hidden);
-    const vreal t = pd_tanh(c), dc = carry + dh * o * (VSPLAT(1) - t * t);
+    const vreal t = pd_tanh(c), through = carry + dh * o * (VSPLAT(1) - t * t), least = ABOVE(c, through);
+    const vreal dc = BELOW(c, least);
     VPUT(gates, 0, dc * n * i * (VSPLAT(1) - i));
     VPUT(gates, hidden, dc * c0 * f * (VSPLAT(1) - f));
     VPUT(gates, 2 * hidden, dc * i * (VSPLAT(1) - n * n));

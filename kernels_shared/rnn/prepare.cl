@@ -17,6 +17,14 @@
     if (at < (size))
 #endif
 
+// W_BIAS, R_BIAS: whether W and R have biases
+#ifndef W_BIAS
+#define W_BIAS 1
+#define R_BIAS 1
+#endif
+#define BIAS_OF_W(place) (W_BIAS ? LOAD(w, place) : (real)0)
+#define BIAS_OF_R(place) (R_BIAS ? LOAD(w, place) : (real)0)
+
 // bias[direction][SLOTS][hidden]: of W and R together, but for a GRU's new memory, which has them apart
 KERNEL PREPARE_SIZE
 rnn_bias(TENSOR(const T, w), TENSOR(real, bias), const i64 w_start, const int hidden, const i64 size) {
@@ -25,12 +33,13 @@ rnn_bias(TENSOR(const T, w), TENSOR(real, bias), const i64 w_start, const int hi
     BIND(real, bias);
     EACH_ELEMENT(size) {
         const int slot = (int)(at / hidden % SLOTS), unit = (int)(at % hidden);
-        const i64 own = w_start + at / hidden / SLOTS * 2 * GATES * hidden + unit, other = own + GATES * hidden;
+        const i64 own = w_start + at / hidden / SLOTS * (W_BIAS + R_BIAS) * GATES * hidden + unit;
+        const i64 other = own + W_BIAS * GATES * hidden;
         real v;
         if (SLOTS > GATES && slot >= GATES - 1) {
-            v = slot == GATES ? LOAD(w, other + (GATES - 1) * hidden) : LOAD(w, own + slot * hidden);
+            v = slot == GATES ? BIAS_OF_R(other + (GATES - 1) * hidden) : BIAS_OF_W(own + slot * hidden);
         } else {
-            v = LOAD(w, own + slot * hidden) + LOAD(w, other + slot * hidden);
+            v = BIAS_OF_W(own + slot * hidden) + BIAS_OF_R(other + slot * hidden);
         }
         bias[at] = v;
     }

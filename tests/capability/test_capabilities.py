@@ -36,6 +36,12 @@ SMALL = {  # what there is memory and time for
     "window": ("2",),
 }
 EVERYWHERE = [target for target in every_target() if not target.slow]
+WITH_RESERVE = {
+    "multi_head_attn_backward_data",
+    "multi_head_attn_forward",
+    "rnn_backward_data",
+    "rnn_forward_training",
+}
 
 
 @pytest.mark.parametrize("name", sorted(PARTS))
@@ -98,7 +104,7 @@ def chosen(op, backend):
 
 def definition(op):
     """Return the oracle of an operation; a reserve space need not have the reference's bytes."""
-    return cases_rnn.without_reserve if op in ("rnn_forward_training", "rnn_backward_data") else outcomes
+    return cases_rnn.without_reserve if op in WITH_RESERVE else outcomes
 
 
 @pytest.mark.parametrize("op", operations())

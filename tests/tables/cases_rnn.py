@@ -8,7 +8,7 @@ import numpy as np
 from cases import TYPES
 from helper import Case
 
-from portadnn.ops.rnn.layout import DirectionMode, RNNInputMode, RNNMode
+from portadnn.ops.rnn.layout import DirectionMode, RNNBiasMode, RNNInputMode, RNNMode
 from portadnn.ops.rnn.problems import network_of
 from portadnn.problem import TensorSpec, parse
 from portadnn_backends.reference.outcomes import outcomes
@@ -26,11 +26,11 @@ SHAPES = (
 _STATES = ("hx", "cx", "hy", "cy", "dhy", "dcy", "dhx", "dcx")
 
 
-def words(mode, dtype, shape, *, both=False, skip=False, states=True, dropout=0.0):
+def words(mode, dtype, shape, *, both=False, skip=False, states=True, dropout=0.0, bias=RNNBiasMode.DOUBLE_BIAS):
     """Return a pass's words by name: tensors of the given shape, and parameters."""
     lengths, features, hidden, layers = shape
     features = hidden if skip else features
-    found = {"hidden_size": hidden, "num_layers": layers, "mode": mode}
+    found = {"hidden_size": hidden, "num_layers": layers, "mode": mode, "bias_mode": bias}
     found["direction"] = DirectionMode.BIDIRECTIONAL if both else DirectionMode.UNIDIRECTIONAL
     found["input_mode"] = RNNInputMode.SKIP_INPUT if skip else RNNInputMode.LINEAR_INPUT
     network = network_of(type("Parameters", (), found), features)
@@ -65,8 +65,12 @@ def cases(kind, count):
         turn = n + n // len(MODES)  # each cell meets every other option
         mode, shape, dtype = MODES[n % 4], SHAPES[5 * turn % len(SHAPES)], TYPES[turn % 4]
         dropout = 0.4 if shape[3] > 1 and n % 3 != 1 and "inference" not in kind.op else 0.0
-        options = {"both": turn % 3 != 1, "skip": n % 5 == 2, "states": n % 3 != 2, "dropout": dropout}
-        found.append(Case(line(kind, words(mode, dtype, shape, **options)), everywhere=n % 3 > 0))
+        bias = RNNBiasMode((2, 2, 1, 2, 3, 2, 0)[n % 7])
+        options = {"bias": bias, "both": turn % 3 != 1, "skip": n % 5 == 2, "states": n % 3 != 2, "dropout": dropout}
+        given = words(mode, dtype, shape, **options)
+        if mode is RNNMode.LSTM and n % 8 == 4:
+            given |= {"clip_min": -0.3, "clip_max": 0.2}
+        found.append(Case(line(kind, given), everywhere=n % 3 > 0))
     return found
 
 

@@ -107,7 +107,7 @@ class Forward(Pass):
             slots = network.mode.slots
             first = (int64(network.bias(layer, 0, False)), int32(network.hidden))
             size = network.directions * slots * network.hidden
-            yield self.elements(device, "rnn_bias", (self.tensor("w"), self.bias, *first), size)
+            yield self.elements(device, "rnn_bias", (self.tensor("w"), self.bias, *first), size, self.bias_defines())
             if network.inputs(layer):
                 for gemm in self.gemms(layer):
                     yield from gemm.launches(device, self.products)

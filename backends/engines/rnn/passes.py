@@ -15,7 +15,7 @@ from ..gemm.operands import Matrix, aligned, int32, int64
 from ..gemm.product import Gemm
 from ..rounding import ceil_div, round_up
 from .mma_steps import STEP_K, MmaTile, mma_tile
-from .steps import CpuTile, Defines, GpuTile, cell_defines, cpu_tile, gpu_tile
+from .steps import CpuTile, Defines, GpuTile, cell_defines, clip_defines, cpu_tile, gpu_tile
 
 Place = tuple[TensorArg | WorkspaceArg, int]  # memory, and elements before the first
 
@@ -114,6 +114,11 @@ class Pass:
         groups, items = (ceil_div(blocks, _CHUNK // 4), 1) if self.cpu else (ceil_div(blocks, 256), 256)
         return Launch(kernel, (groups,), (items,), (from_[0], to[0], self.tensor("reserve"), *numbers))
 
+    def bias_defines(self) -> Defines:
+        """Return which biases there are."""
+        mode = self.network.bias_mode
+        return {"W_BIAS": int(mode.of_input), "R_BIAS": int(mode.of_state)}
+
     def elements(
         self, device: Device, name: str, args: tuple[Arg, ...], size: int, more: Defines | None = None
     ) -> Launch:
@@ -189,14 +194,15 @@ class Pass:
 
     def step_defines(self, *places: Place) -> Defines:
         """Return what the kernel of a step is told; `places` hold the states that it multiplies."""
+        cell = {**cell_defines(self.network, self.dtype), **clip_defines(self.problem.clip)}
         if isinstance(self.tile, CpuTile):
             whole: Defines = {"WHOLE_VECTORS": 1} if self.network.hidden % self.tile.lanes == 0 else {}
-            return {**cell_defines(self.network, self.dtype), **self.tile.defines(), **whole}
+            return {**cell, **self.tile.defines(), **whole}
         if isinstance(self.tile, MmaTile):
-            return {**cell_defines(self.network, self.dtype), **self.tile.of_one_step.defines()}
+            return {**cell, **self.tile.of_one_step.defines()}
         aligned_states = all(self.matrix(place, self.network.hidden).vectors(self.network.hidden) for place in places)
         return {
-            **cell_defines(self.network, self.dtype),
+            **cell,
             **self.tile.defines(aligned_states and self.real is DataType.FLOAT),
         }
 

@@ -24,6 +24,14 @@ def cell_defines(network: Network, dtype: DataType) -> Defines:
     return {f"DTYPE_{dtype.name}": 1, f"CELL_{_CELLS[network.mode]}": 1, "DIRECTIONS": network.directions}
 
 
+def clip_defines(clip: tuple[float, float] | None) -> Defines:
+    """Return what the kernels of steps are told of the limits of cells; those that are infinite are none."""
+    if clip is None:
+        return {}
+    limits = zip(("CLIP_LOW", "CLIP_HIGH"), clip, strict=True)
+    return {name: f"((real)({limit!r}))" for name, limit in limits if not math.isinf(limit)}
+
+
 def step_numbers(steps: Iterable[Step]) -> tuple[ConstantArg, ...]:
     """Return the kernels' numbers of a step, of the first and the second direction; of one direction twice."""
     found = [tuple(map(int32, (s.rows, s.first, s.before_rows, s.before, s.after_rows, s.after))) for s in steps]

@@ -94,7 +94,8 @@ class Weights(Pass):
                 yield from self._previous(device, layer, direction)
             for gemm in self.gemms(layer):
                 yield from gemm.launches(device, self.products)
-            yield self._biases(device, layer)
+            if self.network.bias_mode.count:
+                yield self._biases(device, layer)
 
     def _previous(self, device: Device, layer: int, direction: int) -> Iterator[Launch]:
         """Gather the hidden states that the steps of a direction started from."""
@@ -116,7 +117,7 @@ class Weights(Pass):
     def _biases(self, device: Device, layer: int) -> Launch:
         network = self.network
         columns = network.width * network.mode.slots
-        defines: Defines = {"GATES": network.mode.gates, "SLOTS": network.mode.slots}
+        defines: Defines = {"GATES": network.mode.gates, "SLOTS": network.mode.slots, **self.bias_defines()}
         shares = 32 if self.sequence.rows >= _MANY_ROWS and device.info.max_work_group >= 1024 else 8
         defines |= {"SCHEDULE_CPU": 1, "LANES": _LANES} if self.cpu else {"SHARES": shares}
         kernel = device.compile(

@@ -83,17 +83,26 @@ def _matrices(network: Network, w: Array, layer: int, direction: int) -> tuple[A
         return w[first : first + rows * columns].reshape(rows, columns)
 
     own = network.matrix(layer, direction, False), network.matrix(layer, direction, True)
-    biases = (network.bias(layer, direction, recurrent) for recurrent in (False, True))
-    b_w, b_r = (cut(first, 1)[:, 0] for first in biases)
+    b_w, b_r = (
+        cut(network.bias(layer, direction, part), 1)[:, 0] if network.has_bias(part) else np.zeros(rows)
+        for part in (False, True)
+    )
     return cut(own[0], network.inputs(layer)), cut(own[1], network.hidden), b_w, b_r
 
 
-def _cell(mode: RNNMode, wx: list[Num], rh: list[Num], h: Num, c: Num) -> tuple[Num, Num, list[Num]]:
+def _clipped(c: Num, clip: tuple[float, float] | None) -> Num:
+    """Return cells within their limits; NaN stays."""
+    return c if clip is None else Num(np.where(np.isnan(c.v), c.v, np.clip(c.v, *clip)), c.e)
+
+
+def _cell(
+    mode: RNNMode, wx: list[Num], rh: list[Num], h: Num, c: Num, clip: tuple[float, float] | None
+) -> tuple[Num, Num, list[Num]]:
     """One step of one direction: (hidden state, cells, what training keeps) of the gates' two halves."""
     if mode is RNNMode.LSTM:
         i, f, o = (sigmoid(wx[g] + rh[g]) for g in (0, 1, 3))
         new = tanh(wx[2] + rh[2])
-        c = f * c + i * new
+        c = _clipped(f * c + i * new, clip)
         return o * tanh(c), c, [i, f, new, o]
     if mode is RNNMode.GRU:
         r, update = (sigmoid(wx[g] + rh[g]) for g in (0, 1))
@@ -200,7 +209,7 @@ def _forward(problem: Any, arrays: Arrays) -> tuple[dict[str, Num], Kept | None]
                 h, c = (_previous(step, all_, d, first[layer, d]) for all_, first in ((out, hx), (cells, cx)))
                 wx = x.times(w_in.T) if network.inputs(layer) else Num(*(np.tile(a, mode.gates) for a in (x.v, x.e)))
                 inputs, recurrent = (_gates(s + exact(b), hidden) for s, b in ((wx, b_w), (h.times(r.T), b_r)))
-                h, c, saved = _cell(mode, inputs, recurrent, h, c)
+                h, c, saved = _cell(mode, inputs, recurrent, h, c, problem.clip)
                 rows = slice(step.first, step.first + step.rows)
                 for to, value in ((out, h), (cells, c)):
                     to.v[rows, d], to.e[rows, d] = value.v, value.e
@@ -241,15 +250,19 @@ def _previous(step: Step, outputs: Num, d: int, initial: Array) -> Num:
     return Num(parts[0], parts[1])
 
 
-def _cell_gradient(mode: RNNMode, saved: Array, dh: Num, carry: Num, h: Array, h0: Array, c: Array, c0: Array) -> Any:
+def _cell_gradient(problem: Any, saved: Array, dh: Num, carry: Num, h: Array, h0: Array, c: Array, c0: Array) -> Any:
     """Return (gradients of the slots, of the cells or the hidden state that is carried on) of one step.
 
     h and c are the step's state, h0 and c0 the one before; `saved` is (rows, slots, hidden).
     """
+    mode = problem.network.mode
     if mode is RNNMode.LSTM:
         i, f, new, o = (given(saved[:, s]) for s in range(4))
         tanh_c = tanh(given(c))
         dc = carry + dh * o * (tanh_c * tanh_c).rest()
+        if problem.clip is not None:  # a limit that is reached does not move
+            stuck = (c <= problem.clip[0]) | (c >= problem.clip[1])
+            dc = Num(np.where(stuck, 0.0, dc.v), np.where(stuck, 0.0, dc.e))
         slots = [
             dc * new * i * i.rest(),
             dc * given(c0) * f * f.rest(),
@@ -299,7 +312,7 @@ def _layer_gradient(problem: Any, arrays: Arrays, kept: Kept, layer: int, dy: Nu
             dh = Num(back.v[live], back.e[live]) + exact(_cut(dy, rows, d).v) + Num(0.0 * dy.v[rows, d], dy.e[rows, d])
             h0, c0 = (_previous(step, given(a), d, states[n][d]).v for a, n in ((outputs, "hx"), (cells, "cx")))
             old = Num(carry.v[live], carry.e[live])
-            grads, on = _cell_gradient(mode, all_gates[rows, d], dh, old, outputs[rows, d], h0, cells[rows, d], c0)
+            grads, on = _cell_gradient(problem, all_gates[rows, d], dh, old, outputs[rows, d], h0, cells[rows, d], c0)
             for s, grad in enumerate(grads):
                 slots.v[rows, s], slots.e[rows, s] = grad.v, grad.e
             recurrent = _recurrent(mode, grads)
@@ -381,8 +394,9 @@ def _weights(
                 first, count = network.matrix(layer, d, part), gradient.shape[1] * columns
                 if count:
                     dw[first : first + count] += (gradient.T @ size(source)).reshape(-1)
-                first = network.bias(layer, d, part)
-                dw[first : first + gradient.shape[1]] += gradient.sum(0)
+                if network.has_bias(part):
+                    first = network.bias(layer, d, part)
+                    dw[first : first + gradient.shape[1]] += gradient.sum(0)
         if layer < network.layers - 1:
             below = kept.dropped(layer).reshape(sequence.rows, network.width)
     return {"dw": dw.reshape(problem.dw.dims)}

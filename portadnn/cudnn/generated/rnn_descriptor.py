@@ -261,7 +261,7 @@ def cudnnSetRNNBiasMode(rnnDesc: RNNDescriptor, biasMode: int) -> None:
 
     C: ``cudnnStatus_t cudnnSetRNNBiasMode(cudnnRNNDescriptor_t rnnDesc, cudnnRNNBiasMode_t biasMode)``
 
-    CUDNN_RNN_DOUBLE_BIAS; a network with fewer biases is one whose others are 0.
+    Which biases a cell has; the parameters have no others.
     """
     _SetRNNBiasMode(rnnDesc, biasMode)
 
@@ -303,9 +303,9 @@ def cudnnRNNSetClip(
 
     C: ``cudnnStatus_t cudnnRNNSetClip(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, cudnnRNNClipMode_t clipMode, cudnnNanPropagation_t clipNanOpt, double lclip, double rclip)``
 
-    CUDNN_RNN_CLIP_NONE only.
+    Limits of an LSTM's cells; a limit that is reached has no gradient, and NaN stays NaN.
     """
-    _RNNSetClip(handle, rnnDesc, clipMode, clipNanOpt)
+    _RNNSetClip(handle, rnnDesc, clipMode, clipNanOpt, lclip, rclip)
 
 
 @c_function
@@ -325,9 +325,9 @@ def cudnnRNNSetClip_v8(rnnDesc: RNNDescriptor, clipMode: int, clipNanOpt: int, l
 
     C: ``cudnnStatus_t cudnnRNNSetClip_v8(cudnnRNNDescriptor_t rnnDesc, cudnnRNNClipMode_t clipMode, cudnnNanPropagation_t clipNanOpt, double lclip, double rclip)``
 
-    CUDNN_RNN_CLIP_NONE only.
+    Limits of an LSTM's cells; a limit that is reached has no gradient, and NaN stays NaN.
     """
-    _RNNSetClip_v8(rnnDesc, clipMode, clipNanOpt)
+    _RNNSetClip_v8(rnnDesc, clipMode, clipNanOpt, lclip, rclip)
 
 
 @c_function
@@ -345,9 +345,9 @@ def cudnnRNNSetClip_v9(rnnDesc: RNNDescriptor, clipMode: int, lclip: float, rcli
 
     C: ``cudnnStatus_t cudnnRNNSetClip_v9(cudnnRNNDescriptor_t rnnDesc, cudnnRNNClipMode_t clipMode, double lclip, double rclip)``
 
-    CUDNN_RNN_CLIP_NONE only.
+    Limits of an LSTM's cells; a limit that is reached has no gradient, and NaN stays NaN.
     """
-    _RNNSetClip_v9(rnnDesc, clipMode)
+    _RNNSetClip_v9(rnnDesc, clipMode, lclip, rclip)
 
 
 @c_function

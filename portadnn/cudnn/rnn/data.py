@@ -12,9 +12,10 @@ from ...arguments import as_integer, as_integers, as_real
 from ...c_names.composed import check_output
 from ...c_names.enumerations import CEnum
 from ...descriptors import TensorView
+from ...dispatch.arrays import spec_of
 from ...dispatch.problems import check_handle
 from ...enums import DataType
-from ...errors import BadParam, NotSupported
+from ...errors import BadParam
 from ...handle import Handle
 from ...problem import TensorSpec
 from ..calls import c_value
@@ -47,9 +48,22 @@ class Sequences:
     lengths: tuple[int, ...]
     padding: Any = None
     uniform: bool = field(init=False)
+    order: tuple[int, ...] = field(init=False)  # the sequences, longest first; those without steps last
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "uniform", set(self.lengths) == {self.steps})
+        order = sorted(range(self.batch), key=lambda place: -self.lengths[place])
+        object.__setattr__(self, "order", tuple(order))
+
+    @property
+    def sorted(self) -> bool:
+        """Whether the sequences lie longest first, each with a step: as portadnn's networks take them."""
+        return self.order == tuple(range(self.batch)) and self.lengths[-1] > 0
+
+    @property
+    def count(self) -> int:
+        """Number of sequences that have steps."""
+        return sum(length > 0 for length in self.lengths)
 
     @property
     def batches(self) -> tuple[int, ...] | None:
@@ -88,9 +102,8 @@ def cudnnSetRNNDataDescriptor(
     dtype, features = data_type(dataType, "dataType"), as_integer(vectorSize, "vectorSize", 1)
     if paddingFill is not None:
         as_real(paddingFill, "paddingFill")
-    if list(lengths) != sorted(lengths, reverse=True):
-        error = BadParam if how == SEQ_MAJOR_PACKED else NotSupported
-        raise error(argument="seqLengthArray", expected="lengths that never increase", got=lengths)
+    if how == SEQ_MAJOR_PACKED and list(lengths) != sorted(lengths, reverse=True):
+        raise BadParam(argument="seqLengthArray", expected="lengths that never increase", got=lengths)
     value = Sequences(dtype, how, steps, batch, features, lengths, paddingFill)
     RNNDataDesc.value, RNNDataDesc.views = value, {}
 
@@ -102,17 +115,8 @@ def cudnnGetRNNDataDescriptor(RNNData, arrayLengthRequested):
 
 
 def data_value(descriptor: Any, name: str) -> Sequences:
-    """Return what a descriptor says of sequences that a network takes.
-
-    Raises
-    ------
-    NotSupported
-        A sequence has no steps.
-    """
-    value: Sequences = value_of(descriptor, RNNDataDescriptor, name)
-    if 0 in value.lengths:
-        raise NotSupported("leave out empty sequences", argument=name, expected="lengths >= 1", got=value.lengths)
-    return value
+    """Return what a descriptor says of sequences."""
+    return value_of(descriptor, RNNDataDescriptor, name)
 
 
 def data_like(first: Any, other: Any, name: str) -> None:
@@ -123,6 +127,84 @@ def data_like(first: Any, other: Any, name: str) -> None:
             expected=f"{first.dtype} sequences of {first.lengths} steps",
             got=f"{other.dtype} of {other.lengths}",
         )
+
+
+@dataclass(frozen=True)
+class States:
+    """Hidden states and cells of sequences that are not longest first: (layers, batch, size) in another order.
+
+    A network gets those of the sequences that have steps. Final states of the others are their initial ones, and
+    gradients of their initial states those of the final ones.
+    """
+
+    handle: Handle
+    value: Sequences
+
+    def _pairs(self, theirs: Any, ours: Any, *, empty: bool = False) -> Iterator[tuple[Any, Any]]:
+        """Return pairs of the states of each run of sequences in both orders; or of those without steps in both."""
+        wrap, batch = self.handle.device.wrap, self.value.batch
+        dims, dtype = spec_of(self.handle.device.signature(theirs), "state").dims, self.value.dtype
+        layers, size = dims[0], dims[2]
+        count = self.value.count
+        places = range(count, batch) if empty else range(count)
+        for to, from_, rows in runs([(self.value.order[place], place) for place in places]):
+            part = (layers, rows, size)
+            own = TensorSpec(dtype, part, (batch * size, size, 1))
+            other = own if empty else TensorSpec(dtype, part, (count * size, size, 1))
+            yield (
+                wrap(TensorView(own, theirs, to * size), "state"),
+                wrap(TensorView(other, ours, (to if empty else from_) * size), "state"),
+            )
+
+    def read(self, *states: Any) -> list[Any]:
+        """Return initial states, or gradients of final ones, as a network takes them; None stays."""
+        if self.value.sorted:
+            return list(states)
+        return [None if state is None else self._sorted(state) for state in states]
+
+    def _room(self, state: Any) -> Any:
+        if not self.value.count:
+            return None
+        dims = spec_of(self.handle.device.signature(state), "state").dims
+        return self.handle.device.empty(TensorSpec.packed(self.value.dtype, (dims[0], self.value.count, dims[2])))
+
+    def _sorted(self, state: Any) -> Any:
+        if not self.value.count:
+            return None
+        found = self._room(state)
+        for theirs, ours in self._pairs(state, found):
+            dnn.transform_tensor(self.handle, theirs, ours)
+        return found
+
+    def room(self, *states: Any) -> list[Any]:
+        """Return memory for what a network writes; None stays."""
+        if self.value.sorted:
+            return list(states)
+        return [None if state is None else self._room(state) for state in states]
+
+    def write(self, state: Any, found: Any, initial: Any) -> None:
+        """Write a final state in its order, with `initial` (None: zeros) for sequences without steps."""
+        if state is None or self.value.sorted:
+            return
+        for theirs, ours in self._pairs(state, found) if self.value.count else ():
+            dnn.transform_tensor(self.handle, ours, theirs)
+        for theirs, ours in self._pairs(state, state if initial is None else initial, empty=True):
+            if initial is None:
+                dnn.set_tensor(self.handle, theirs, 0.0)
+            else:
+                dnn.transform_tensor(self.handle, ours, theirs)
+
+
+def runs(pairs: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+    """Return runs of neighbours in both places as (first, first of the other, count)."""
+    found: list[tuple[int, int, int]] = []
+    for here, there in pairs:
+        last = found[-1] if found else None
+        if last and (last[0] + last[2], last[1] + last[2]) == (here, there):
+            found[-1] = (*last[:2], last[2] + 1)
+        else:
+            found.append((here, there, 1))
+    return found
 
 
 def _nothing() -> None:
@@ -138,26 +220,64 @@ def data(
     """
     value = data_value(descriptor, desc)
     spec = value.spec
+    if not value.count:
+        return None, lambda: _fill(handle, value, view(handle, descriptor.views, memory, _padded(value), name))
     if memory is None:
         raise BadParam(argument=name, expected=f"memory of {spec.size} elements", got="NULL")
     if value.layout == SEQ_MAJOR_PACKED or (value.uniform and value.layout == SEQ_MAJOR_UNPACKED):
         return view(handle, descriptor.views, memory, spec, name), _nothing
     padded = _padded(value)
     own = view(handle, descriptor.views, memory, padded, name)
-    packed = check_handle(handle).device.empty(spec)
+    device = check_handle(handle).device
+    packed = device.empty(spec)
+    between, columns = (own, padded) if value.sorted else _reordered(handle, value, own, padded, read=read)
     if read:
-        for theirs, ours in _steps(handle, value, padded, own, packed):
+        for theirs, ours in _steps(handle, value, columns, between, packed):
             dnn.transform_tensor(handle, theirs, ours)
     else:
         check_output(handle, own, name)
 
     def back() -> None:
-        if value.padding is not None and not value.uniform:
-            dnn.set_tensor(handle, own, float(value.padding))
-        for theirs, ours in _steps(handle, value, padded, own, packed):
+        _fill(handle, value, own)
+        for theirs, ours in _steps(handle, value, columns, between, packed):
             dnn.transform_tensor(handle, ours, theirs)
+        if not value.sorted:
+            _put_back(handle, value, own, padded, between, columns)
 
     return packed, back
+
+
+def _fill(handle: Handle, value: Sequences, own: Any) -> None:
+    """Write the padding to all steps, before the sequences' own follow."""
+    if value.padding is not None and not value.uniform:
+        dnn.set_tensor(handle, own, float(value.padding))
+
+
+def _columns(handle: Handle, value: Sequences, array: Any, spec: TensorSpec, first: int, rows: int, steps: int) -> Any:
+    """Return `steps` steps of `rows` sequences from number `first` on."""
+    part = TensorSpec(spec.dtype, (steps, rows, value.features), spec.strides)
+    return handle.device.wrap(TensorView(part, array, first * spec.strides[1]), "data")
+
+
+def _reordered(handle: Handle, value: Sequences, own: Any, padded: TensorSpec, *, read: bool) -> tuple[Any, TensorSpec]:
+    """Return memory for the sequences with steps, longest first, filled where it is read, and its layout."""
+    spec = TensorSpec.packed(value.dtype, (max(value.lengths), value.count, value.features))
+    array = handle.device.empty(spec)
+    if read:
+        for from_, to, rows in runs([(value.order[place], place) for place in range(value.count)]):
+            steps = spec.dims[0]
+            theirs = _columns(handle, value, own, padded, from_, rows, steps)
+            dnn.transform_tensor(handle, theirs, _columns(handle, value, array, spec, to, rows, steps))
+    return array, spec
+
+
+def _put_back(handle: Handle, value: Sequences, own: Any, padded: TensorSpec, array: Any, spec: TensorSpec) -> None:
+    """Write sequences in their order, each as far as it goes."""
+    for place in range(value.count):
+        at = value.order[place]
+        steps = value.lengths[at]
+        theirs = _columns(handle, value, own, padded, at, 1, steps)
+        dnn.transform_tensor(handle, _columns(handle, value, array, spec, place, 1, steps), theirs)
 
 
 def _padded(value: Sequences) -> TensorSpec:

@@ -6,12 +6,12 @@ from typing import Any
 
 import portadnn as dnn
 
-from ...arguments import as_integer
+from ...arguments import as_integer, as_real
 from ...dispatch.problems import check_handle
 from ...enums import DataType
 from ...errors import BadParam, NotSupported
 from ...handle import Handle
-from ...ops.rnn.layout import DirectionMode, RNNInputMode, RNNMode
+from ...ops.rnn.layout import DirectionMode, RNNBiasMode, RNNInputMode, RNNMode
 from ..calls import Choice, c_value
 from ..convolution.descriptors import math_type
 from ..descriptors import Descriptor, DropoutDescriptor, made, value_of
@@ -20,7 +20,8 @@ from ..tensors import data_type, nan_option
 rnn_mode = Choice("cudnnRNNMode_t", RNNMode)
 direction_mode = Choice("cudnnDirectionMode_t", DirectionMode)
 input_mode = Choice("cudnnRNNInputMode_t", RNNInputMode)
-_DOUBLE_BIAS = 2
+bias_mode = Choice("cudnnRNNBiasMode_t", RNNBiasMode)
+_MINMAX = 1  # CUDNN_RNN_CLIP_MINMAX
 
 
 class RNNDescriptor(Descriptor):
@@ -38,7 +39,9 @@ class RNNDescriptor(Descriptor):
         self.dtype = DataType.FLOAT
         self.algo = 0
         self.math = dnn.MathType.DEFAULT
-        self.bias_mode, self.padding_mode = _DOUBLE_BIAS, 0
+        self.precision = DataType.FLOAT  # as it was given
+        self.bias_mode, self.padding_mode = RNNBiasMode.DOUBLE_BIAS, 0
+        self.clip: tuple[Any, float, float] | None = None  # NaN option and limits
         self.input_size, self.aux_flags = 0, 0
         self.views: dict[Any, Any] = {}  # of weight spaces
         self._built: tuple[Any, Any] = (None, None)
@@ -52,12 +55,20 @@ class RNNDescriptor(Descriptor):
         if self.dropout is not None:
             dropout = self.dropout.value or value_of(self.dropout, DropoutDescriptor, "dropoutDesc")
         if self._built[1] is None or self._built[0] is not dropout:
-            self._built = dropout, dnn.RNNDescriptor(**self.network, dropout=dropout)
+            limits = None if self.clip is None else self.clip[1:]
+            more: dict[str, Any] = {"bias_mode": self.bias_mode, "clip": limits, "dropout": dropout}
+            self._built = dropout, dnn.RNNDescriptor(**self.network, **more)
         return self._built[1]
 
     @value.setter
     def value(self, network: dict[str, Any] | None) -> None:
         self.network, self._built = network, (None, None)
+
+    def changed(self, **settings: Any) -> None:
+        """Set what the network's own Set function does not say."""
+        for name, value in settings.items():
+            setattr(self, name, value)
+        self._built = (None, None)
 
 
 def rnn_value(descriptor: Any) -> dnn.RNNDescriptor:
@@ -80,17 +91,18 @@ def _set(
     made(descriptor, RNNDescriptor, "rnnDesc")
     if dropout is not None or not dropout_may_be_null:
         value_of(dropout, DropoutDescriptor, "dropoutDesc")
+    given = data_type(precision, "dataType")
     network = {
         "hidden_size": as_integer(hidden, "hiddenSize", 1),
         "num_layers": as_integer(layers, "numLayers", 1),
         "input_mode": input_mode(how_in, "inputMode"),
         "direction": direction_mode(direction, "direction"),
         "mode": rnn_mode(mode, "mode"),
-        "compute_type": data_type(precision, "dataType"),
+        "compute_type": given.accumulator,
     }
     c_value("cudnnRNNAlgo_t", algo, "algo")
     descriptor.value, descriptor.dropout, descriptor.algo = network, dropout, int(algo)
-    descriptor.dtype = network["compute_type"]
+    descriptor.dtype = descriptor.precision = given
 
 
 def cudnnSetRNNDescriptor(rnnDesc, hiddenSize, numLayers, dropoutDesc, inputMode, direction, mode, dataType, *later):
@@ -134,25 +146,16 @@ def cudnnSetRNNDescriptor_v8(
     auxFlags,
 ):
     made(rnnDesc, RNNDescriptor, "rnnDesc")
-    bias, math = _bias_mode(biasMode), math_type(mathType, "mathType")
+    bias, math = bias_mode(biasMode, "biasMode"), math_type(mathType, "mathType")
     features, flags = as_integer(inputSize, "inputSize", 1), as_integer(auxFlags, "auxFlags", 0)
     _check_projection(as_integer(projSize, "projSize", 0), as_integer(hiddenSize, "hiddenSize", 1))
-    dtype = data_type(dataType, "dataType")
+    dtype, precision = data_type(dataType, "dataType"), data_type(mathPrec, "mathPrec")
+    if precision not in (dtype, dtype.accumulator):
+        raise NotSupported(argument="mathPrec", expected=f"{dtype.accumulator} for {dtype}", got=precision)
     _set(rnnDesc, hiddenSize, numLayers, dropoutDesc, inputMode, dirMode, cellMode, algo, mathPrec, True)
-    rnnDesc.dtype, rnnDesc.bias_mode, rnnDesc.math = dtype, bias, math
+    rnnDesc.dtype, rnnDesc.math = dtype, math
+    rnnDesc.changed(bias_mode=bias, clip=None)
     rnnDesc.input_size, rnnDesc.aux_flags = features, flags
-
-
-def _bias_mode(value: Any) -> int:
-    mode = c_value("cudnnRNNBiasMode_t", value, "biasMode")
-    if mode != _DOUBLE_BIAS:
-        raise NotSupported(
-            "set the biases that are not wanted to 0",
-            argument="biasMode",
-            expected="CUDNN_RNN_DOUBLE_BIAS",
-            got=mode.name,
-        )
-    return _DOUBLE_BIAS
 
 
 def _check_projection(size: int, hidden: Any, argument: str = "projSize") -> None:
@@ -172,7 +175,7 @@ def cudnnGetRNNDescriptor(cudnnHandle, rnn, rnnDesc):
         direction_mode.c(rnn.direction),
         rnn_mode.c(rnn.mode),
         c_value("cudnnRNNAlgo_t", rnnDesc.algo, "algo"),
-        data_type.c(rnn.compute_type),
+        data_type.c(rnnDesc.precision),
     )
 
 
@@ -184,11 +187,11 @@ def cudnnGetRNNDescriptor_v8(rnn, rnnDesc):
     return (
         c_value("cudnnRNNAlgo_t", rnnDesc.algo, "algo"),
         rnn_mode.c(rnn.mode),
-        c_value("cudnnRNNBiasMode_t", rnnDesc.bias_mode, "biasMode"),
+        bias_mode.c(rnnDesc.bias_mode),
         direction_mode.c(rnn.direction),
         input_mode.c(rnn.input_mode),
         data_type.c(rnnDesc.dtype),
-        data_type.c(rnn.compute_type),
+        data_type.c(rnnDesc.precision),
         math_type.c(rnnDesc.math),
         rnnDesc.input_size,
         rnn.hidden_size,
@@ -208,11 +211,11 @@ def cudnnGetRNNMatrixMathType(rnnDesc):
 
 
 def cudnnSetRNNBiasMode(rnnDesc, biasMode):
-    made(rnnDesc, RNNDescriptor, "rnnDesc").bias_mode = _bias_mode(biasMode)
+    made(rnnDesc, RNNDescriptor, "rnnDesc").changed(bias_mode=bias_mode(biasMode, "biasMode"))
 
 
 def cudnnGetRNNBiasMode(rnnDesc):
-    return c_value("cudnnRNNBiasMode_t", made(rnnDesc, RNNDescriptor, "rnnDesc").bias_mode, "biasMode")
+    return bias_mode.c(made(rnnDesc, RNNDescriptor, "rnnDesc").bias_mode)
 
 
 def cudnnSetRNNPaddingMode(rnnDesc, paddingMode):
@@ -225,30 +228,41 @@ def cudnnGetRNNPaddingMode(rnnDesc):
     return c_value("cudnnRNNPaddingMode_t", mode, "paddingMode")
 
 
-def cudnnRNNSetClip_v9(rnnDesc, clipMode):
-    made(rnnDesc, RNNDescriptor, "rnnDesc")
-    if c_value("cudnnRNNClipMode_t", clipMode, "clipMode") != 0:
-        raise NotSupported("cells are not clipped", argument="clipMode", expected="CUDNN_RNN_CLIP_NONE", got=clipMode)
+def cudnnRNNSetClip_v9(rnnDesc, clipMode, lclip, rclip):
+    _set_clip(rnnDesc, clipMode, 1, lclip, rclip)
 
 
-def cudnnRNNSetClip_v8(rnnDesc, clipMode, clipNanOpt):
-    nan_option(clipNanOpt, "clipNanOpt")
-    cudnnRNNSetClip_v9(rnnDesc, clipMode)
+def cudnnRNNSetClip_v8(rnnDesc, clipMode, clipNanOpt, lclip, rclip):
+    _set_clip(rnnDesc, clipMode, clipNanOpt, lclip, rclip)
 
 
-def cudnnRNNSetClip(handle, rnnDesc, clipMode, clipNanOpt):
+def cudnnRNNSetClip(handle, rnnDesc, clipMode, clipNanOpt, lclip, rclip):
     check_handle(handle)
-    cudnnRNNSetClip_v8(rnnDesc, clipMode, clipNanOpt)
+    _set_clip(rnnDesc, clipMode, clipNanOpt, lclip, rclip)
+
+
+def _set_clip(descriptor: Any, mode: Any, option: Any, low: Any, high: Any) -> None:
+    """Set the limits of cells; NaN stays NaN with both options, as nothing tells what else it would become."""
+    made(descriptor, RNNDescriptor, "rnnDesc")
+    kept = nan_option(option, "clipNanOpt")
+    if c_value("cudnnRNNClipMode_t", mode, "clipMode") != _MINMAX:
+        descriptor.changed(clip=None)
+        return
+    limits = as_real(low, "lclip"), as_real(high, "rclip")
+    if not limits[0] <= limits[1]:
+        raise BadParam(argument="lclip", expected=f"at most rclip, {limits[1]}", got=low)
+    descriptor.changed(clip=(kept, *limits))
 
 
 def cudnnRNNGetClip_v9(rnnDesc):
-    made(rnnDesc, RNNDescriptor, "rnnDesc")
-    return c_value("cudnnRNNClipMode_t", 0, "clipMode"), 0.0, 0.0
+    mode, _, *limits = cudnnRNNGetClip_v8(rnnDesc)
+    return mode, *limits
 
 
 def cudnnRNNGetClip_v8(rnnDesc):
-    mode, *limits = cudnnRNNGetClip_v9(rnnDesc)
-    return (mode, nan_option.c(0), *limits)
+    option, low, high = made(rnnDesc, RNNDescriptor, "rnnDesc").clip or (0, 0.0, 0.0)
+    mode = c_value("cudnnRNNClipMode_t", int(rnnDesc.clip is not None), "clipMode")
+    return mode, nan_option.c(option), low, high
 
 
 def cudnnRNNGetClip(handle, rnnDesc):

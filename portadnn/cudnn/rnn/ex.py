@@ -7,7 +7,8 @@ from typing import Any
 import portadnn as dnn
 
 from ...errors import NotSupported
-from .data import data, data_like, data_value
+from .data import States, data, data_like, data_value
+from .v8 import backward_data, forward
 
 
 def _no_attention(**memory: Any) -> None:
@@ -49,12 +50,7 @@ def cudnnRNNForwardTrainingEx(
     data_like(sequences, data_value(yDesc, "yDesc"), "yDesc")
     inputs, _ = data(handle, xDesc, x, "x", "xDesc")
     outputs, back = data(handle, yDesc, y, "y", "yDesc", read=False)
-    given = (inputs, hx, cx, w, rnn, outputs, hy, cy)
-    options = {"batch_sizes": sequences.batches, "workspace": workSpace}
-    if reserveSpace is None:
-        dnn.rnn_forward_inference(handle, *given, **options)
-    else:
-        dnn.rnn_forward_training(handle, *given, reserveSpace, **options)
+    forward(handle, rnn, sequences, (inputs, outputs), (hx, cx, hy, cy), w, reserveSpace, workSpace)
     back()
 
 
@@ -86,8 +82,8 @@ def cudnnRNNBackwardDataEx(
     outputs, _ = data(handle, yDesc, y, "y", "yDesc")
     gradients, _ = data(handle, dyDesc, dy, "dy", "dyDesc")
     inputs, back = data(handle, dxDesc, dx, "dx", "dxDesc", read=False)
-    given = (outputs, gradients, dhy, dcy, w, hx, cx, rnn, inputs, dhx, dcx, reserveSpace)
-    dnn.rnn_backward_data(handle, *given, batch_sizes=sequences.batches, workspace=workSpace)
+    states = (hx, cx, dhy, dcy, dhx, dcx)
+    backward_data(handle, rnn, sequences, (outputs, gradients, inputs), states, w, reserveSpace, workSpace)
     back()
 
 
@@ -97,4 +93,7 @@ def cudnnRNNBackwardWeightsEx(handle, rnn, xDesc, x, yDesc, y, hx, reserveSpace,
     inputs, _ = data(handle, xDesc, x, "x", "xDesc")
     outputs, _ = data(handle, yDesc, y, "y", "yDesc")
     options = {"batch_sizes": sequences.batches, "workspace": workSpace}
+    if not sequences.count:
+        return
+    (hx,) = States(handle, sequences).read(hx)
     dnn.rnn_backward_weights(handle, inputs, hx, outputs, reserveSpace, rnn, dw, **options)

@@ -17,7 +17,7 @@ from ...problem import TensorSpec
 from ..calls import c_value
 from ..descriptors import TensorDescriptor, made
 from ..memory import raw, view
-from .data import data, data_like, data_value
+from .data import States, data, data_like, data_value
 from .descriptors import rnn_value
 
 _TRAINING = 1  # CUDNN_FWD_MODE_TRAINING
@@ -73,6 +73,8 @@ def cudnnGetRNNTempSpaceSizes(handle, rnn, rnnDesc, fMode, xDesc):
     sequences = data_value(xDesc, "xDesc")
     _check_input(rnnDesc, sequences)
     training = c_value("cudnnForwardMode_t", fMode, "fMode") == _TRAINING
+    if not sequences.count:
+        return 0, 0
     x = dnn.TensorDescriptor(sequences.spec.dims, sequences.dtype)
     size = dnn.get_rnn_workspace_size(handle, rnn, x, batch_sizes=sequences.batches)
     if not training:
@@ -106,14 +108,36 @@ def cudnnRNNForward(
     weights = _weights(handle, rnnDesc, weightSpace, weightSpaceSize, "weightSpace")
     inputs, _ = data(handle, xDesc, x, "x", "xDesc")
     outputs, back = data(handle, yDesc, y, "y", "yDesc", read=False)
-    given = (inputs, hx, cx, weights, rnn, outputs, hy, cy)
-    options = {"batch_sizes": sequences.batches, "workspace": workSpace}
-    if training:
-        reserve = raw(handle, reserveSpace, reserveSpaceSize, "reserveSpace", "reserveSpaceSize")
-        dnn.rnn_forward_training(handle, *given, reserve, **options)
-    else:
-        dnn.rnn_forward_inference(handle, *given, **options)
+    reserve = raw(handle, reserveSpace, reserveSpaceSize, "reserveSpace", "reserveSpaceSize") if training else None
+    forward(handle, rnn, sequences, (inputs, outputs), (hx, cx, hy, cy), weights, reserve, workSpace)
     back()
+
+
+def forward(
+    handle: Handle,
+    rnn: Any,
+    sequences: Any,
+    steps: tuple[Any, Any],
+    states: tuple[Any, ...],
+    weights: Any,
+    reserve: Any,
+    scratch: Any,
+) -> None:
+    """Run a network over sequences of any order; without a reserve space it is inference."""
+    hx, cx, hy, cy = states
+    inputs, outputs = steps
+    ordered = States(handle, sequences)
+    own_hy, own_cy = ordered.room(hy, cy)
+    if sequences.count:
+        own_hx, own_cx = ordered.read(hx, cx)
+        given = (inputs, own_hx, own_cx, weights, rnn, outputs, own_hy, own_cy)
+        options = {"batch_sizes": sequences.batches, "workspace": scratch}
+        if reserve is None:
+            dnn.rnn_forward_inference(handle, *given, **options)
+        else:
+            dnn.rnn_forward_training(handle, *given, reserve, **options)
+    ordered.write(hy, own_hy, hx)
+    ordered.write(cy, own_cy, cx)
 
 
 def cudnnRNNBackwardData_v8(
@@ -143,9 +167,32 @@ def cudnnRNNBackwardData_v8(
     outputs, _ = data(handle, yDesc, y, "y", "yDesc")
     gradients, _ = data(handle, yDesc, dy, "dy", "yDesc")
     inputs, back = data(handle, xDesc, dx, "dx", "xDesc", read=False)
-    given = (outputs, gradients, dhy, dcy, weights, hx, cx, rnn, inputs, dhx, dcx, reserveSpace)
-    dnn.rnn_backward_data(handle, *given, batch_sizes=sequences.batches, workspace=workSpace)
+    states = (hx, cx, dhy, dcy, dhx, dcx)
+    backward_data(handle, rnn, sequences, (outputs, gradients, inputs), states, weights, reserveSpace, workSpace)
     back()
+
+
+def backward_data(
+    handle: Handle,
+    rnn: Any,
+    sequences: Any,
+    steps: tuple[Any, Any, Any],
+    states: tuple[Any, ...],
+    weights: Any,
+    reserve: Any,
+    scratch: Any,
+) -> None:
+    """Compute the gradients of inputs and states of sequences of any order."""
+    hx, cx, dhy, dcy, dhx, dcx = states
+    outputs, gradients, inputs = steps
+    ordered = States(handle, sequences)
+    own_dhx, own_dcx = ordered.room(dhx, dcx)
+    if sequences.count:
+        own_hx, own_cx, own_dhy, own_dcy = ordered.read(hx, cx, dhy, dcy)
+        given = (outputs, gradients, own_dhy, own_dcy, weights, own_hx, own_cx, rnn, inputs, own_dhx, own_dcx, reserve)
+        dnn.rnn_backward_data(handle, *given, batch_sizes=sequences.batches, workspace=scratch)
+    ordered.write(dhx, own_dhx, dhy)
+    ordered.write(dcx, own_dcx, dcy)
 
 
 def _check_gradient(handle: Handle, tensors: tuple[Any, ...], params: tuple[Any, ...], scratch: Any) -> None:
@@ -185,6 +232,11 @@ def cudnnRNNBackwardWeights_v8(
     inputs, _ = data(handle, xDesc, x, "x", "xDesc")
     outputs, _ = data(handle, yDesc, y, "y", "yDesc")
     batches = sequences.batches
+    if not sequences.count:
+        if replace:
+            dnn.set_tensor(handle, gradient, 0.0)
+        return
+    (hx,) = States(handle, sequences).read(hx)
     if replace:
         _check_gradient(handle, (inputs, hx, outputs, reserveSpace, gradient), (rnn, batches or ()), workSpace)
         dnn.set_tensor(handle, gradient, 0.0)

@@ -20,7 +20,7 @@ from ...problem import Problem
 from ...specs import TensorSpec
 from ..dropout import STATES_SIZE
 from ..rnn.calls import rnn_backward_data, rnn_backward_weights, rnn_forward_inference, rnn_forward_training
-from ..rnn.layout import DirectionMode, Network, RNNInputMode, RNNMode
+from ..rnn.layout import DirectionMode, Network, RNNBiasMode, RNNInputMode, RNNMode
 from ..rnn.problems import RNNBackwardData, RNNBackwardWeights, RNNForwardInference, RNNForwardTraining
 
 _SIZES = ("small", "odd", "one", "wide", "odd", "vector", "steps")
@@ -60,7 +60,8 @@ def _recurrent(draws: Draws, choices: Choices, op: str) -> str:
     if choices["packed"]:  # sequences end one after the other
         for step in range(1, len(batches)):
             batches[step] = max(1, batches[step - 1] - draws.integers(0, 2))
-    network = Network(mode, hidden, layers, directions, features, skip)
+    bias = choices["bias_mode"]
+    network = Network(mode, hidden, layers, directions, features, skip, bias)
 
     def steps(width: int) -> str:
         dims = (sum(batches), width, 1) if choices["packed"] else (len(batches), batches[0], width)
@@ -80,6 +81,10 @@ def _recurrent(draws: Draws, choices: Choices, op: str) -> str:
     words = [op, *(f"{name}={text}" for name, text in tensors.items())]
     words += [f"hidden_size={hidden}", f"num_layers={layers}", f"mode={mode.name.lower()}"]
     words += [f"direction={choices['direction'].name.lower()}", f"input_mode={choices['input_mode'].name.lower()}"]
+    if bias is not RNNBiasMode.DOUBLE_BIAS:
+        words.append(f"bias_mode={bias.name.lower()}")
+    if choices["clip"]:
+        words.append("clip_min=-0.25 clip_max=0.5")
     if choices["dropout"]:
         words.append(f"dropout={choices['dropout']}")
     if choices["packed"]:
@@ -96,7 +101,11 @@ _DRAWING = Drawing(
         "input_mode": tuple(RNNInputMode),
         "packed": (False, True),
     },
-    turns={"size": _SIZES, "states": _STATES, "dropout": (0.0, 0.5, 0.0, 0.25)},
+    turns={
+        **{"size": _SIZES, "states": _STATES, "dropout": (0.0, 0.5, 0.0, 0.25)},
+        "bias_mode": (*[RNNBiasMode.DOUBLE_BIAS] * 3, *RNNBiasMode),
+        "clip": (False, False, True),
+    },
 )
 
 
@@ -106,7 +115,8 @@ def _plain(*names: str) -> plain.Describe:
         ways = 2 if c.get("direction") == "bidirectional" else 1
         hidden = c["hidden_size"]
         features = hidden if skip else 3
-        size = Network(mode, hidden, c.get("num_layers", 1), ways, features, skip).size
+        bias = RNNBiasMode.parse(c.get("bias_mode", "double_bias"))
+        size = Network(mode, hidden, c.get("num_layers", 1), ways, features, skip, bias).size
         batch = 2**27 if c.get("size") == "long" else 2
         narrow, wide = (((3, n, 1) if c.get("batch_sizes") else (2, batch, n)) for n in (features, hidden * ways))
         sizes = {"x": narrow, "dx": narrow, "y": wide, "dy": wide, "w": (size, 1, 1), "dw": (size, 1, 1)}
@@ -183,7 +193,13 @@ def _write(problem: Any, numbers: form.Numbers) -> str:
     network, sequence = problem.network, problem.sequence
     batches = sequence.batches if problem.batch_sizes else sequence.batches[:1]
     options: dict[str, Any] = {"n": ",".join(map(str, batches)), "W": network.features, "H": problem.hidden_size}
-    options |= {"l": problem.num_layers, "b": 1, "m": mode, "p": int(problem.input_mode), "r": int(problem.direction)}
+    options |= {
+        "l": problem.num_layers,
+        "b": int(problem.bias_mode is not RNNBiasMode.NO_BIAS),
+        "m": mode,
+        "p": int(problem.input_mode),
+        "r": int(problem.direction),
+    }
     options |= {"q": 0, "k": len(sequence.batches)}
     if "forward" in problem.op:
         options["c"] = int(problem.op.endswith("inference"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...arguments import as_integer
+from ...arguments import as_integer, as_real
 from ...descriptors import Parameters, check_descriptor
 from ...enums import DataType
-from ...errors import public
+from ...errors import BadParam, public, shown
 from ..dropout import DropoutDescriptor
-from .layout import DirectionMode, RNNInputMode, RNNMode
+from .layout import DirectionMode, RNNBiasMode, RNNInputMode, RNNMode
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,10 @@ class RNNDescriptor(Parameters):
         None, or a probability of 0, drops nothing.
     compute_type
         Type of the arithmetic; None takes the accumulator of the data type (float32 for float16 and bfloat16 data).
+    bias_mode
+        Which biases there are: DOUBLE_BIAS, SINGLE_INP_BIAS, SINGLE_REC_BIAS or NO_BIAS.
+    clip
+        An LSTM's cells are kept within these two numbers (CUDNN_RNN_CLIP_MINMAX); None clips nothing. NaN stays NaN.
 
     Raises
     ------
@@ -49,6 +53,8 @@ class RNNDescriptor(Parameters):
     input_mode: RNNInputMode = RNNInputMode.LINEAR_INPUT
     dropout: DropoutDescriptor | None = None
     compute_type: DataType | None = None
+    bias_mode: RNNBiasMode = RNNBiasMode.DOUBLE_BIAS
+    clip: tuple[float, float] | None = None
 
     @public
     def __post_init__(self) -> None:
@@ -60,6 +66,8 @@ class RNNDescriptor(Parameters):
             input_mode=RNNInputMode.parse(self.input_mode, "input_mode"),
             dropout=None if self.dropout is None else check_descriptor(self.dropout, DropoutDescriptor, "dropout"),
             compute_type=None if self.compute_type is None else DataType.of(self.compute_type, "compute_type"),
+            bias_mode=RNNBiasMode.parse(self.bias_mode, "bias_mode"),
+            clip=None if self.clip is None else _limits(self.clip),
         )
 
     __hash__ = Parameters.__hash__
@@ -75,4 +83,15 @@ class RNNDescriptor(Parameters):
             self.input_mode,
             0.0 if self.dropout is None else self.dropout.dropout,
             self.compute_type,
+            self.bias_mode,
+            *(self.clip or (None, None)),
         )
+
+
+def _limits(clip: Any) -> tuple[float, float]:
+    if not isinstance(clip, (tuple, list)) or len(clip) != 2:
+        raise BadParam(argument="clip", expected="two numbers, or None", got=shown(clip))
+    low, high = (as_real(limit, "clip") for limit in clip)
+    if not low <= high:
+        raise BadParam(argument="clip", expected="a least number and one that is no less", got=(low, high))
+    return low, high

@@ -56,6 +56,35 @@ class RNNInputMode(DnnEnum):
         return f"CUDNN_{self.name}"
 
 
+class RNNBiasMode(DnnEnum):
+    """Which biases a cell has: of its input's matrices, of its hidden state's, or of both (cuDNN 7.5)."""
+
+    NO_BIAS = 0
+    SINGLE_INP_BIAS = 1
+    DOUBLE_BIAS = 2
+    SINGLE_REC_BIAS = 3
+
+    @property
+    def c_name(self) -> str:
+        """The name in cuDNN's header."""
+        return f"CUDNN_RNN_{self.name}"
+
+    @property
+    def of_input(self) -> bool:
+        """Whether the input's matrices have biases."""
+        return self in (RNNBiasMode.SINGLE_INP_BIAS, RNNBiasMode.DOUBLE_BIAS)
+
+    @property
+    def of_state(self) -> bool:
+        """Whether the hidden state's matrices have biases."""
+        return self in (RNNBiasMode.SINGLE_REC_BIAS, RNNBiasMode.DOUBLE_BIAS)
+
+    @property
+    def count(self) -> int:
+        """Biases of each gate."""
+        return self.of_input + self.of_state
+
+
 @dataclass(frozen=True)
 class Network:
     """A stack of recurrent layers, and where each matrix lies among the parameters.
@@ -63,7 +92,7 @@ class Network:
     For each pseudo-layer p = layer * directions + direction, first W (gates * hidden, inputs) then R (gates * hidden,
     hidden); after the matrices of all layers, for each p, the biases of W then of R (gates * hidden each). Gates are
     in the order of linLayerID: i, f, new memory, o of an LSTM; r, update, new memory of a GRU. With SKIP_INPUT the
-    first layer has no W.
+    first layer has no W. A `bias_mode` other than DOUBLE_BIAS leaves biases out.
     """
 
     mode: RNNMode
@@ -72,6 +101,7 @@ class Network:
     directions: int
     features: int
     skip: bool
+    bias_mode: RNNBiasMode = RNNBiasMode.DOUBLE_BIAS
 
     @property
     def width(self) -> int:
@@ -99,7 +129,11 @@ class Network:
     @property
     def size(self) -> int:
         """Number of parameters."""
-        return self._starts[-1] + self.layers * self.directions * 2 * self._rows
+        return self._starts[-1] + self.layers * self.directions * self.bias_mode.count * self._rows
+
+    def has_bias(self, recurrent: bool) -> bool:
+        """Tell whether W or R has a bias."""
+        return self.bias_mode.of_state if recurrent else self.bias_mode.of_input
 
     def matrix(self, layer: int, direction: int, recurrent: bool) -> int:
         """Return where W or R of all gates starts."""
@@ -107,8 +141,9 @@ class Network:
         return self._starts[layer] + direction * each + (self._rows * self.inputs(layer) if recurrent else 0)
 
     def bias(self, layer: int, direction: int, recurrent: bool) -> int:
-        """Return where the bias of W or R of all gates starts."""
-        return self._starts[-1] + (2 * (layer * self.directions + direction) + recurrent) * self._rows
+        """Return where the bias of W or R of all gates starts; without it, where the layer's would."""
+        before = self.bias_mode.count * (layer * self.directions + direction)
+        return self._starts[-1] + (before + (recurrent and self.bias_mode.count == 2)) * self._rows
 
 
 @dataclass(frozen=True)

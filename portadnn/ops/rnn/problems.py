@@ -12,7 +12,7 @@ from ...enums import DataType
 from ...errors import BadParam, NotSupported
 from ...problem import Problem, TensorSpec, check_raw
 from ..dropout import STATES_SIZE, DropoutDescriptor
-from .layout import DirectionMode, Network, Reserve, RNNInputMode, RNNMode, Sequence
+from .layout import DirectionMode, Network, Reserve, RNNBiasMode, RNNInputMode, RNNMode, Sequence
 
 
 class RNN(Problem):
@@ -38,6 +38,9 @@ class RNN(Problem):
     input_mode: RNNInputMode
     dropout: float
     compute_type: DataType | None
+    bias_mode: RNNBiasMode
+    clip_min: float | None
+    clip_max: float | None
     batch_sizes: tuple[int, ...]
 
     @functools.cached_property
@@ -91,6 +94,18 @@ class RNN(Problem):
                 expected=f"{self.dtype.accumulator} for {self.dtype} data",
                 got=self.compute_type,
             )
+
+        if (self.clip_min is None) != (self.clip_max is None):
+            raise BadParam(argument="rnn.clip_min", expected="clip_max with it, or neither", got=self.clip_min)
+        if self.clip is not None and not self.clip[0] <= self.clip[1]:
+            raise BadParam(argument="rnn.clip_min", expected=f"at most clip_max, {self.clip_max}", got=self.clip_min)
+
+    @property
+    def clip(self) -> tuple[float, float] | None:
+        """The limits of an LSTM's cells; other networks have none."""
+        if self.clip_min is None or self.clip_max is None or self.mode is not RNNMode.LSTM:
+            return None
+        return self.clip_min, self.clip_max
 
     def _check_steps(self) -> None:
         name, dims, batches = self.wide, getattr(self, self.wide).dims, self.batch_sizes
@@ -147,7 +162,7 @@ class RNN(Problem):
     def flops(self) -> int:
         """Count the matrix products of one pass over the sequences."""
         network = self.network
-        biases = 2 * network.layers * network.directions * network.mode.gates * network.hidden
+        biases = network.size - network.bias(0, 0, False)
         return 2 * self.sequence.rows * (network.size - biases)
 
     def reduction_length(self, output: str) -> int:
@@ -161,7 +176,9 @@ class RNN(Problem):
         tensors = [arrays.get(name) for name in self.tensor_names() if name != "states"]
         place = len(self.inputs)
         more = {"batch_sizes": self.batch_sizes} if self.batch_sizes else {}
-        return [*tensors[:place], RNNDescriptor(*words, self.compute_type), *tensors[place:]], more
+        clip = None if self.clip_min is None or self.clip_max is None else (self.clip_min, self.clip_max)
+        rnn = RNNDescriptor(*words, self.compute_type, self.bias_mode, clip)
+        return [*tensors[:place], rnn, *tensors[place:]], more
 
 
 def drops(dropout: float, layers: int) -> bool:
@@ -173,7 +190,7 @@ def network_of(rnn: Any, features: int) -> Network:
     """Return the layers of a descriptor or a problem, for that many features."""
     directions = 2 if rnn.direction is DirectionMode.BIDIRECTIONAL else 1
     skip = rnn.input_mode is RNNInputMode.SKIP_INPUT
-    return Network(rnn.mode, rnn.hidden_size, rnn.num_layers, directions, features, skip)
+    return Network(rnn.mode, rnn.hidden_size, rnn.num_layers, directions, features, skip, rnn.bias_mode)
 
 
 def steps_dims(problem: RNN, features: int) -> tuple[int, int, int]:
@@ -216,6 +233,9 @@ PARAMETERS = (
     "input_mode",
     "dropout",
     "compute_type",
+    "bias_mode",
+    "clip_min",
+    "clip_max",
     "batch_sizes",
 )
 
@@ -270,6 +290,9 @@ class RNNForwardInference(_Forward):
     input_mode: RNNInputMode = RNNInputMode.LINEAR_INPUT
     dropout: float = 0.0
     compute_type: DataType | None = None
+    bias_mode: RNNBiasMode = RNNBiasMode.DOUBLE_BIAS
+    clip_min: float | None = None
+    clip_max: float | None = None
     batch_sizes: tuple[int, ...] = ()
 
 
@@ -299,6 +322,9 @@ class RNNForwardTraining(_Forward):
     input_mode: RNNInputMode = RNNInputMode.LINEAR_INPUT
     dropout: float = 0.0
     compute_type: DataType | None = None
+    bias_mode: RNNBiasMode = RNNBiasMode.DOUBLE_BIAS
+    clip_min: float | None = None
+    clip_max: float | None = None
     batch_sizes: tuple[int, ...] = ()
 
     @classmethod
@@ -350,6 +376,9 @@ class RNNBackwardData(RNN):
     input_mode: RNNInputMode = RNNInputMode.LINEAR_INPUT
     dropout: float = 0.0
     compute_type: DataType | None = None
+    bias_mode: RNNBiasMode = RNNBiasMode.DOUBLE_BIAS
+    clip_min: float | None = None
+    clip_max: float | None = None
     batch_sizes: tuple[int, ...] = ()
 
     @classmethod
@@ -390,6 +419,9 @@ class RNNBackwardWeights(RNN):
     input_mode: RNNInputMode = RNNInputMode.LINEAR_INPUT
     dropout: float = 0.0
     compute_type: DataType | None = None
+    bias_mode: RNNBiasMode = RNNBiasMode.DOUBLE_BIAS
+    clip_min: float | None = None
+    clip_max: float | None = None
     batch_sizes: tuple[int, ...] = ()
 
     @classmethod
@@ -411,7 +443,7 @@ def features_of(values: dict[str, Any]) -> int | None:
         return None
     if values.get("input_mode") is RNNInputMode.SKIP_INPUT:
         return int(values["hidden_size"])
-    names = ("mode", "direction", "input_mode", "num_layers")
+    names = ("mode", "direction", "input_mode", "num_layers", "bias_mode")
     shaped = type("Shaped", (), {name: values.get(name, getattr(RNNBackwardData, name)) for name in names})
     shaped.hidden_size = values["hidden_size"]  # type: ignore[attr-defined]
     none, one = (network_of(shaped, features).size for features in (0, 1))

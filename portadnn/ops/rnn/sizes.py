@@ -154,7 +154,7 @@ def get_rnn_training_reserve_size(handle: Handle, rnn: RNNDescriptor, x: Any, *,
 
 
 def place_of_part(network: Network, layer: int, lin_layer_id: int, bias: bool) -> tuple[int, int]:
-    """Return at which of the parameters a matrix or a bias begins, and its columns: none where there is no matrix.
+    """Return at which of the parameters a matrix or a bias begins, and its columns: none where there is none.
 
     Raises
     ------
@@ -170,6 +170,8 @@ def place_of_part(network: Network, layer: int, lin_layer_id: int, bias: bool) -
             raise BadParam(argument=name, expected=f"0 to {count - 1}", got=value)
     own, direction = divmod(layer, network.directions)
     recurrent, gate = divmod(lin_layer_id, gates)
+    if bias and not network.has_bias(bool(recurrent)):
+        return 0, 0
     columns = 1 if bias else hidden if recurrent else network.inputs(own)
     place = network.bias if bias else network.matrix
     return place(own, direction, bool(recurrent)) + gate * hidden * columns, columns
@@ -236,7 +238,7 @@ def get_rnn_lin_layer_bias_params(
 
     Returns
     -------
-    array
-        (1, hidden_size, 1), in the memory of `w`.
+    array or None
+        (1, hidden_size, 1), in the memory of `w`; None where the network's bias_mode has no such bias.
     """
     return _part(handle, rnn, layer, x, w, lin_layer_id, bias=True)
