@@ -70,13 +70,13 @@ from .tracing import trace, trace_as_asked
 if TYPE_CHECKING:
     from .ops.activation import activation_backward, activation_forward
     from .ops.attention.calls import (
-        AttnDescriptor,
         get_multi_head_attn_buffers,
         get_multi_head_attn_weights,
         multi_head_attn_backward_data,
         multi_head_attn_backward_weights,
         multi_head_attn_forward,
     )
+    from .ops.attention.descriptor import AttnDescriptor
     from .ops.attention.layout import AttnQueryMap, MultiHeadAttnWeightKind
     from .ops.batch_norm import (
         BN_MIN_EPSILON,
@@ -206,9 +206,10 @@ _LATER = {
         "batch_normalization_statistics"
     ),
     "attention.calls": (
-        "AttnDescriptor get_multi_head_attn_buffers get_multi_head_attn_weights multi_head_attn_backward_data "
+        "get_multi_head_attn_buffers get_multi_head_attn_weights multi_head_attn_backward_data "
         "multi_head_attn_backward_weights multi_head_attn_forward"
     ),
+    "attention.descriptor": "AttnDescriptor",
     "attention.layout": "AttnQueryMap MultiHeadAttnWeightKind",
     "batch_norm": (
         "BN_MIN_EPSILON batch_normalization_backward batch_normalization_forward_inference "

@@ -12,6 +12,7 @@ from ...enums import DataType
 from ...errors import BadParam, NotSupported
 from ...problem import Problem, TensorSpec, check_raw
 from ..dropout import STATES_SIZE, DropoutDescriptor
+from .descriptor import AttnDescriptor
 from .layout import AttnQueryMap, Heads, Reserve
 
 _LETTERS = dict.fromkeys(["q", "k", "v", "out", "dout", "residuals", "dq", "dk", "dv"], ("time", "n", "beam", "number"))
@@ -173,8 +174,6 @@ class Attention(Problem):
         return longest * (max(self.sequences) if output == "dw" else 1) + layout.head(0)
 
     def _descriptor(self, arrays: Mapping[str, Any]) -> Any:
-        from .calls import AttnDescriptor
-
         attention, post = (
             DropoutDescriptor(p, arrays.get(states)) if p else None
             for p, states in ((self.attn_dropout, "attn_states"), (self.post_dropout, "post_states"))
