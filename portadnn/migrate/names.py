@@ -14,7 +14,9 @@ from .. import mapping
 from .._io.toml import tomllib
 
 # Comments, strings and characters, and what is left.
-_LITERAL = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[A-Za-z_]\w*", re.DOTALL)
+_LITERAL = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*\"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'|[A-Za-z_]\w*", re.DOTALL
+)
 _TYPE = re.compile(r"cudnn\w+_t")
 
 

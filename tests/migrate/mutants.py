@@ -318,7 +318,8 @@ def _maker(
                     text = text.replace("{" + word + "}", new)
                 return text.encode()
 
-            closing = raw.index(b";", site.end)
+            closing = raw.find(b";", site.end)
+            closing = site.end if closing < 0 else closing
             text = raw[: site.statement] + b"\n" + filled(call) + raw[closing:]
             top, before = filled(made[0]), filled(made[1])
         else:

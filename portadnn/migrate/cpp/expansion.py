@@ -15,12 +15,13 @@ from typing import NamedTuple
 from ..libraries import named
 
 _TOKEN = re.compile(
-    rb'[A-Za-z_$][\w$]*|\.?\d(?:[eEpP][+-]|[\w.])*|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|##|::|->|\.\.\.|\S',
+    rb'[A-Za-z_$][\w$]*|\.?\d(?:[eEpP][+-]|[\w.])*|"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
+    rb"|'[^'\\\n]*(?:\\.[^'\\\n]*)*'|##|::|->|\.\.\.|\S",
     re.DOTALL,
 )
 _WORD = re.compile(rb"[A-Za-z_$]")
 _CONTINUED = re.compile(rb"\\[ \t\r]*\n")
-_DEFINE = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_]\w*)\(([^()]*)\)((?:[^\\\n]|\\[ \t\r]*\n|\\.)*)")
+_DEFINE = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_]\w*)\(([^()]*)\)([^\\\n]*(?:\\(?:[ \t\r]*\n|.)[^\\\n]*)*)")
 _CALLED = re.compile(named().pattern + rb"\s*\)?\s*\(", re.ASCII)  # also (cudnnCreate)(&h)
 PASTES = re.compile(rb"\b(?:cudnn|miopen)\w*\s*##")
 LONGEST_MACRO = 10_000

@@ -82,7 +82,7 @@ def _scope(event: Event) -> str:
 
 def _variable(path: str) -> str:
     """Return a variable's path without the numbers of functions' turns and of creations."""
-    return re.sub(r"#\d+|@\d+$|^::", "", path)
+    return re.sub(r"#\d+|@\d+$|^::|^\w+~\d+\.", "", path)
 
 
 def _member(path: str) -> str:
