@@ -631,7 +631,7 @@ def miopenCatForward(
 
     Return nothing (since 3.3.0).
 
-    C: ``miopenStatus_t miopenCatForward(miopenHandle_t handle, const int32_t xCount, const miopenTensorDescriptor_t *xDescs, const void* const *xs, const miopenTensorDescriptor_t yDesc, void *y, const int32_t dim)``
+    C: ``miopenStatus_t miopenCatForward(miopenHandle_t handle, const int32_t xCount, const miopenTensorDescriptor_t *xDescs, const void **xs, const miopenTensorDescriptor_t yDesc, void *y, const int32_t dim)``
 
     In portadnn: ``cat_forward``.
     """
