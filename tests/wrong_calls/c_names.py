@@ -176,7 +176,7 @@ class Vocabulary:
             return [self.described(scene, f"{kind[:-2]}:step")] * 2
         if kind in self.enumerations:
             return self.enumerations[kind]
-        if kind.endswith(("Descriptor_t", "Plan_t")):
+        if kind.endswith(("Descriptor_t", "Plan_t", "ParamPack_t")):
             which = self._which(function, name, kind, rnn)
             return self.described(scene, which)
         if name in BY_NAME:

@@ -100,7 +100,44 @@ def _finalized(scene: Scene) -> Any:
     return tensor
 
 
+def _fused(kind: str) -> Word:
+    """Return what makes a pack or a plan of BN_FINALIZE_STATISTICS_INFERENCE."""
+
+    def make(scene: Scene) -> Any:
+        return getattr(cudnn, f"cudnnCreateFusedOps{kind}")(3)
+
+    return make
+
+
+def _vectors(scene: Scene) -> Any:
+    descriptor = cudnn.cudnnCreateFilterDescriptor()
+    cudnn.cudnnSetFilter4dDescriptor(descriptor, 8, 2, 32, 32, 1, 1)
+    return descriptor
+
+
+def _executable(scene: Scene) -> dict[str, Any]:
+    """Return a pack, a plan made of it, and its variant pack, of numbers for each channel."""
+    const, plan, variant = (_fused(kind)(scene) for kind in ("ConstParamPack", "Plan", "VariantParamPack"))
+    for label in (3, 19):
+        cudnn.cudnnSetFusedOpsConstParamPackAttribute(const, label, _tensor("channels")(scene))
+    for label, pointer in ((4, 1), (5, 2), (20, 10), (21, 11), (24, 14), (25, 15)):
+        cudnn.cudnnSetFusedOpsConstParamPackAttribute(const, label, 1)
+        cudnn.cudnnSetFusedOpsVariantParamPackAttribute(variant, pointer, scene.array(CHANNELS))
+    cudnn.cudnnSetFusedOpsVariantParamPackAttribute(variant, 103, 0.5)
+    return {"constPack": const, "plan": plan, "varPack": variant}
+
+
+def _made_plan(scene: Scene) -> Any:
+    parts = _executable(scene)
+    cudnn.cudnnMakeFusedOpsPlan(scene.handle, parts["plan"], parts["constPack"])
+    return parts["plan"]
+
+
 DESCRIPTORS: dict[str, Word] = {
+    "cudnnTensorTransformDescriptor_t": _made("TensorTransform", 4, 0, (0,) * 4, (0,) * 4, None, 0),
+    "cudnnFusedOpsConstParamPack_t": lambda s: _executable(s)["constPack"],
+    "cudnnFusedOpsVariantParamPack_t": lambda s: _executable(s)["varPack"],
+    "cudnnFusedOpsPlan_t": _made_plan,
     **{f"cudnnTensorDescriptor_t:{which}": _tensor(which) for which in (*(w for w in DIMS if len(DIMS[w]) > 2), "new")},
     **{f"cudnnFilterDescriptor_t:{which}": _filter(which) for which in (*(w for w in DIMS if len(DIMS[w]) > 2), "new")},
     "cudnnConvolutionDescriptor_t": _made("Convolution", 1, 1, 1, 1, 1, 1, 1, setter="cudnnSetConvolution2dDescriptor"),
@@ -147,6 +184,32 @@ SPECIAL: dict[str, dict[str, Word]] = {
     "cudnnCTCLoss": HOST_LABELS,
     "cudnnCTCLoss_v8": DEVICE_LABELS,
     **attention.CUDNN,
+    "cudnnSetFusedOpsConstParamPackAttribute": {"paramLabel": lambda s: 2, "param": lambda s: 1},
+    "cudnnGetFusedOpsConstParamPackAttribute": {"paramLabel": lambda s: 2},
+    "cudnnSetFusedOpsVariantParamPackAttribute": {"paramLabel": lambda s: 103, "ptr": lambda s: 0.5},
+    "cudnnGetFusedOpsVariantParamPackAttribute": {"paramLabel": lambda s: 103},
+    "cudnnSetCallback": {"mask": lambda s: 0, "udata": lambda s: None, "fptr": lambda s: None},
+    "cudnnSetTensorTransformDescriptor": {
+        **dict.fromkeys(("padBeforeA", "padAfterA"), lambda s: (0, 0, 0, 0)),
+        "foldA": lambda s: (1, 1),
+        "direction": lambda s: 0,
+    },
+    "cudnnTransformTensorEx": {
+        **dict.fromkeys(("srcDesc", "destDesc"), _tensor("image")),
+        **dict.fromkeys(("srcData", "destData"), lambda s: s.array(IMAGE)),
+    },
+    "cudnnTransformFilter": {
+        **dict.fromkeys(("srcDesc", "destDesc"), _filter("image")),
+        **dict.fromkeys(("srcData", "destData"), lambda s: s.array(IMAGE)),
+    },
+    "cudnnReorderFilterAndBias": {
+        "filterDesc": _vectors,
+        "reorderBias": lambda s: 0,
+        **dict.fromkeys(("filterData", "reorderedFilterData"), lambda s: s.buffer(1024)),
+        **dict.fromkeys(("biasData", "reorderedBiasData"), lambda s: s.buffer(128)),
+    },
+    "cudnnIm2Col": {"colBuffer": lambda s: s.buffer(1 << 16)},
+    "cudnnQueryRuntimeError": {"mode": lambda s: 1},
     "cudnnDestroy": {"handle": lambda s: s.new_handle()},
     "cudnnSetStream": {"handle": lambda s: s.new_handle()},
     "cudnnSetRNNDescriptor": {"dropoutDesc": _dropout, "mode": lambda s: 2},
