@@ -172,7 +172,7 @@ def descriptors(kinds: dict[str, Any], module: Any) -> Pool:
             continue
         end = name.removeprefix(prefix).removesuffix("_t")
         creator = getattr(module, f"{prefix}Create{end}", None)
-        if creator is not None and "Backend" not in end and "Plan" not in end:
+        if creator is not None and not any(word in end for word in ("Backend", "Plan", "ParamPack")):
             found.append((f"an unset {name}", lambda s, r, c=creator: c()))  # type: ignore[misc]
         destroy = getattr(module, f"{prefix}Destroy{end}", None)
         if destroy is not None:
