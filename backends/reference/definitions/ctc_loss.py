@@ -109,6 +109,15 @@ def _values(problem: CTCLoss, numbers: Numbers, tensors: Arrays) -> Mapping[str,
     return _outcome(problem, costs, gradients)
 
 
+def _rounded(problem: CTCLoss, probs: Array, logs: Array) -> Array:
+    """Return the size of the numbers whose roundings a logarithm has: it is the softmax's input less its row's sum."""
+    size = np.abs(np.nan_to_num(logs, neginf=0.0))
+    if problem.normalization is LossNormalizationMode.NONE:
+        return size
+    finite = np.where(np.isfinite(probs), np.abs(probs), 0.0)
+    return np.maximum(size, finite.max(-1, keepdims=True, initial=0.0))  # type: ignore[no-any-return]
+
+
 def _terms(problem: CTCLoss, numbers: Numbers, tensors: Arrays) -> Mapping[str, Any]:
     logs = _logarithms(problem, tensors["probs"])
     costs, gradients = np.zeros(problem.costs.dims), np.zeros(problem.probs.dims)
@@ -121,7 +130,9 @@ def _terms(problem: CTCLoss, numbers: Numbers, tensors: Arrays) -> Mapping[str, 
         largest = np.where(np.isfinite(largest), largest, 0.0)
         costs[n] = largest.max(1).sum() + reach
         scale = 1 + 16 * largest.max() + reach  # kernels subtract a row's maximum each 16 steps
-        gradients[:used, n] = np.exp(logs[:used, n]) * (1 + np.abs(np.nan_to_num(logs[:used, n], neginf=0.0)))
+        gradients[:used, n] = np.exp(logs[:used, n]) * (
+            1 + _rounded(problem, tensors["probs"][:used, n], logs[:used, n])
+        )
         for s, c in enumerate(states):
             gradients[:used, n, c] += shares[:, s] * scale
     return _outcome(problem, costs, np.nan_to_num(gradients))
