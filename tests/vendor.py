@@ -19,7 +19,9 @@ from portadnn.mapping import table
 from portadnn.problem import every_problem
 
 BACKENDS = ("cudnn",)
-NO_CALL = frozenset(every_problem()) - table().of_cudnn  # operations that cuDNN's legacy interface lacks
+# Operations that cuDNN's legacy interface lacks, and what the backend does not call.
+NO_CALL = frozenset(every_problem()) - table().of_cudnn
+NO_CALL |= {f"multi_head_attn_{way}" for way in ("forward", "backward_data", "backward_weights")}
 FACTOR = 4.0  # numbers of 16 bits are rounded on the way, and exp(x) - 1 has few digits near 0
 _KEPT = ("rnn_backward_data", "rnn_backward_weights")
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 REASONS = (
     ("cudnnGetFoldedConv", "strided gradients need no folding: cudnnConvolutionBackwardData takes every stride"),
     ("cudnnBackend*CudaGraph", "plans are not recorded into CUDA graphs; cudnnBackendExecute runs them"),
-    ("cudnn*RNN*Algorithm", "a network's engine is chosen by itself; cudnnRNNForwardTraining runs it"),
-    ("cudnn*Algorithm", "algorithms are saved by the find database (PORTADNN_FIND_DB), not through descriptors"),
 )
 
 

@@ -111,7 +111,7 @@ def _described(value: Any, device: Any) -> dict[str, Any] | None:
     return None
 
 
-_DERIVED = ("dims", "strides", "storage", "views", "sequences")  # what layouts keep at hand of their value
+_DERIVED = ("dims", "strides", "storage", "views", "sequences", "needed")  # what is kept at hand of their value
 
 
 def fields_of(value: Any) -> dict[str, Any]:

@@ -109,6 +109,22 @@ def _fused(kind: str) -> Word:
     return make
 
 
+def _algorithm(scene: Scene) -> Any:
+    return _made("Algorithm", 1)(scene)
+
+
+def _performance(scene: Scene) -> Any:
+    (performance,) = cudnn.cudnnCreateAlgorithmPerformance(1)
+    cudnn.cudnnSetAlgorithmPerformance(performance, _algorithm(scene), 0, 1.0, 64)
+    return performance
+
+
+def _saved(scene: Scene) -> bytearray:
+    space = bytearray(16)
+    cudnn.cudnnSaveAlgorithm(scene.handle, _algorithm(scene), space, 16)
+    return space
+
+
 def _vectors(scene: Scene) -> Any:
     descriptor = cudnn.cudnnCreateFilterDescriptor()
     cudnn.cudnnSetFilter4dDescriptor(descriptor, 8, 2, 32, 32, 1, 1)
@@ -151,6 +167,7 @@ DESCRIPTORS: dict[str, Word] = {
     ),
     "cudnnCTCLossDescriptor_t": _made("CTCLoss", 0, 1, 0, 2, setter="cudnnSetCTCLossDescriptor_v9"),
     **attention.DESCRIPTORS,
+    "cudnnAlgorithmDescriptor_t": _algorithm,
     "cudnnDropoutDescriptor_t": _dropout,
     "cudnnRNNDescriptor_t": _rnn,
     "cudnnRNNDescriptor_t:v8": _rnn_v8,
@@ -188,6 +205,13 @@ SPECIAL: dict[str, dict[str, Word]] = {
     "cudnnGetFusedOpsConstParamPackAttribute": {"paramLabel": lambda s: 2},
     "cudnnSetFusedOpsVariantParamPackAttribute": {"paramLabel": lambda s: 103, "ptr": lambda s: 0.5},
     "cudnnGetFusedOpsVariantParamPackAttribute": {"paramLabel": lambda s: 103},
+    "cudnnSetAlgorithmDescriptor": {"algorithm": lambda s: 2},
+    "cudnnCreateAlgorithmPerformance": {"numberToCreate": lambda s: 2},
+    "cudnnSetAlgorithmPerformance": {"algoPerf": _performance, "memory": lambda s: 64},
+    "cudnnGetAlgorithmPerformance": {"algoPerf": _performance},
+    "cudnnDestroyAlgorithmPerformance": {"algoPerf": lambda s: [_performance(s)], "numberToDestroy": lambda s: 1},
+    "cudnnSaveAlgorithm": {"algoSpace": _saved, "algoSpaceSizeInBytes": lambda s: 16},
+    "cudnnRestoreAlgorithm": {"algoSpace": _saved, "algoSpaceSizeInBytes": lambda s: 16},
     "cudnnSetCallback": {"mask": lambda s: 0, "udata": lambda s: None, "fptr": lambda s: None},
     "cudnnSetTensorTransformDescriptor": {
         **dict.fromkeys(("padBeforeA", "padAfterA"), lambda s: (0, 0, 0, 0)),

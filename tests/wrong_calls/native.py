@@ -156,7 +156,7 @@ def word(scene: Scene, function: str, name: str, default: Any) -> Any:
     arrays = RNN_ARRAYS if "rnn" in function else ARRAYS
     if name in arrays:
         return scene.array(arrays[name])
-    if default is not inspect.Parameter.empty and name not in ("groups", "axis"):
+    if default is not inspect.Parameter.empty and name not in ("groups", "axis", "dim"):
         return default
     if name in NAMES:
         return NAMES[name](scene)

@@ -164,7 +164,7 @@ def _enum_index(enumerations: list[Enumeration], topics: list[str]) -> str:
 
 
 def _index(own: FrontEnd, places: dict[str, str]) -> str:
-    types = {name: place for name, place in (own.structures | own.classes).items() if place[1] == name}
+    types = {name: place for name, place in (own.structures | own.records | own.classes).items() if place[1] == name}
     lines = [f'"""The functions and types of {NAMES[own.library]}, and where each is."""', "", _NOTE, ""]
     lines += ["from typing import TYPE_CHECKING", "", *_stars({*places.values(), "enums"})]
     lines += [f"    from {module} import {name} as {name}" for name, (module, _) in sorted(types.items())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import inspect
 import pkgutil
@@ -27,6 +28,7 @@ _RETURNED = {
 }
 _INTEGERS = {"int", "size_t", "unsigned", "int32_t", "uint32_t", "int64_t", "uint64_t", "unsigned long long"}
 _SIMPLE = {**dict.fromkeys(_INTEGERS, "int"), "double": "float", "float": "float", "bool": "bool", "void": "None"}
+_ARRAYS = {"cudnnAlgorithmPerformance_t"}  # objects that C makes and fills by the array
 Place = tuple[str, str]  # a module, relative to the front end's package, and a name in it
 
 
@@ -69,8 +71,9 @@ class FrontEnd:
     ----------
     implementations : dict of str to (Place, function)
         Functions that have the names of C's.
-    classes, choices, structures : dict of str to Place
-        Opaque objects, choices of an enumeration's values, and named tuples, by their types in C.
+    classes, choices, structures, records : dict of str to Place
+        Opaque objects, choices of an enumeration's values, named tuples that come by the list, and structures of
+        ctypes, by their types in C.
     enumerations : dict of str to str
         The enumerations of the table, and the topic of each.
     """
@@ -80,6 +83,7 @@ class FrontEnd:
     classes: dict[str, Place] = field(default_factory=dict)
     choices: dict[str, Place] = field(default_factory=dict)
     structures: dict[str, Place] = field(default_factory=dict)
+    records: dict[str, Place] = field(default_factory=dict)
     enumerations: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -109,6 +113,10 @@ class FrontEnd:
             return ("tuple[int, ...]" if base in _INTEGERS else "tuple[Any, ...]"), None
         if base in self.structures:
             return f"list[{base}]", self.structures[base]
+        if base in self.records:
+            return base, self.records[base]
+        if base in _ARRAYS:
+            return f"list[{self.classes[base][1]}]", self.classes[base]
         if base in self.enumerations:
             return base, (f".enums{self.enumerations[base]}", base)
         if base.endswith("char"):
@@ -144,6 +152,8 @@ def front_end(library: Library) -> FrontEnd:
             elif isinstance(value, type) and issubclass(value, Descriptor) and own and value.made_by:
                 c_name = f"cudnn{name}_t" if library == "cudnn" else name
                 found.classes[c_name] = f".{place}", name
+            elif own and isinstance(value, type) and issubclass(value, ctypes.Structure) and name.endswith("_t"):
+                found.records[name] = f".{place}", name
             elif _is_structure(value):
                 found.structures.setdefault(name, (f".{place}", name))
             elif type(value).__name__ == "Choice":

@@ -66,9 +66,11 @@ def c_member(type: str, member: enums.GraphEnum) -> Any:
 
 
 def _member(type: str, value: Any, argument: str) -> tuple[Any, Any]:
-    c_name, _, ours = ENUMERATIONS[type]
+    c_name, prefix, ours = ENUMERATIONS[type]
     kept = c_value(c_name, value, argument)
     if ours is None:
+        if kept.name == f"{prefix}COUNT":
+            raise BadParam(argument=argument, expected=f"a {c_name}", got=kept.name)
         return kept, kept
     meaning = _members(type).get(int(kept))
     if meaning is None:

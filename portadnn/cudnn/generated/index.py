@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .spatial_transformer import *
     from .tensor import *
     from .tensor_ops import *
+    from ..algorithms import cudnnAlgorithm_t as cudnnAlgorithm_t
     from ..convolution.algorithms import cudnnConvolutionBwdDataAlgoPerf_t as cudnnConvolutionBwdDataAlgoPerf_t
     from ..convolution.algorithms import cudnnConvolutionBwdFilterAlgoPerf_t as cudnnConvolutionBwdFilterAlgoPerf_t
     from ..convolution.algorithms import cudnnConvolutionFwdAlgoPerf_t as cudnnConvolutionFwdAlgoPerf_t
@@ -343,6 +344,7 @@ MODULES: dict[str, str] = {
     "cudnnBackendUpdateCudaGraph": "graph",
 }
 TYPES: dict[str, str] = {
+    "cudnnAlgorithm_t": "algorithms",
     "cudnnConvolutionBwdDataAlgoPerf_t": "convolution.algorithms",
     "cudnnConvolutionBwdFilterAlgoPerf_t": "convolution.algorithms",
     "cudnnConvolutionFwdAlgoPerf_t": "convolution.algorithms",

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import NotSupported
 from ...handle import Handle
+from ..algorithms import AlgorithmDescriptor
 from ..calls import c_function
 from ..descriptors import DropoutDescriptor, destroy, value_of
 from ..rnn.descriptors import (
@@ -38,6 +38,7 @@ from ..rnn.descriptors import (
     cudnnSetRNNPaddingMode as _SetRNNPaddingMode,
     cudnnSetRNNProjectionLayers as _SetRNNProjectionLayers,
 )
+from ..rnn.find import cudnnSetRNNAlgorithmDescriptor as _SetRNNAlgorithmDescriptor
 from .enums.rnn_descriptor import (
     cudnnDirectionMode_t,
     cudnnRNNAlgo_t,
@@ -380,12 +381,14 @@ def cudnnGetRNNProjectionLayers(handle: Handle, rnnDesc: RNNDescriptor) -> tuple
 
 
 @c_function
-def cudnnSetRNNAlgorithmDescriptor(handle: Handle, rnnDesc: RNNDescriptor, algoDesc: Any) -> None:
-    """Not supported: a network's engine is chosen by itself; cudnnRNNForwardTraining runs it.
+def cudnnSetRNNAlgorithmDescriptor(handle: Handle, rnnDesc: RNNDescriptor, algoDesc: AlgorithmDescriptor) -> None:
+    """Return nothing (since 7.1.3, deprecated 8.0.2, removed 9.0.0).
 
     C: ``cudnnStatus_t cudnnSetRNNAlgorithmDescriptor(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, cudnnAlgorithmDescriptor_t algoDesc)``
+
+    The network keeps the algorithm; all of cudnnRNNAlgo_t run the engine that the backend chooses.
     """
-    raise NotSupported("a network's engine is chosen by itself; cudnnRNNForwardTraining runs it")
+    _SetRNNAlgorithmDescriptor(handle, rnnDesc, algoDesc)
 
 
 @c_function

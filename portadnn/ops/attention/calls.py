@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arguments import as_integer, as_integers
+from ...arguments import as_integers
 from ...descriptors import TensorDescriptor, check_descriptor
 from ...dispatch.arrays import spec_of, wrapped_one
 from ...dispatch.choice import workspace_size
@@ -322,7 +322,7 @@ def get_multi_head_attn_weights(
     """
     _checked(attn)
     which = MultiHeadAttnWeightKind.parse(kind, "kind")
-    lengths = tuple(as_integer(size, "sizes", 1) for size in sizes)
+    lengths = as_integers(sizes, "sizes", 1)
     if len(lengths) != 3:
         raise BadParam(argument="sizes", expected="those of queries, keys and values", got=shown(sizes))
     layout = attn.layout(lengths)
