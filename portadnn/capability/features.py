@@ -114,7 +114,7 @@ def line(op: str, **choices: Any) -> str:
     words += [
         f"{name}={_word(value)}"
         for name, value in c.items()
-        if name in known - set(tensors) and value not in ("none", ())
+        if name in known - set(tensors) and value != () and (value != "none" or name in _enums(op))
     ]
     return " ".join(words)
 
