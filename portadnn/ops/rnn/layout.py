@@ -118,18 +118,17 @@ class Network:
     def _rows(self) -> int:
         return self.mode.gates * self.hidden
 
-    @functools.cached_property
-    def _starts(self) -> tuple[int, ...]:
-        """Where the matrices of each layer start, and where the last ends."""
-        starts = [0]
-        for layer in range(self.layers):
-            starts.append(starts[-1] + self.directions * self._rows * (self.inputs(layer) + self.hidden))
-        return tuple(starts)
+    def _start(self, layer: int) -> int:
+        """Return where a layer's matrices start; all layers but the first are of one size."""
+        if layer == 0:
+            return 0
+        first, other = (rows + self.hidden for rows in (self.inputs(0), self.width))
+        return self.directions * self._rows * (first + (layer - 1) * other)
 
     @property
     def size(self) -> int:
         """Number of parameters."""
-        return self._starts[-1] + self.layers * self.directions * self.bias_mode.count * self._rows
+        return self._start(self.layers) + self.layers * self.directions * self.bias_mode.count * self._rows
 
     def has_bias(self, recurrent: bool) -> bool:
         """Tell whether W or R has a bias."""
@@ -138,12 +137,12 @@ class Network:
     def matrix(self, layer: int, direction: int, recurrent: bool) -> int:
         """Return where W or R of all gates starts."""
         each = self._rows * (self.inputs(layer) + self.hidden)
-        return self._starts[layer] + direction * each + (self._rows * self.inputs(layer) if recurrent else 0)
+        return self._start(layer) + direction * each + (self._rows * self.inputs(layer) if recurrent else 0)
 
     def bias(self, layer: int, direction: int, recurrent: bool) -> int:
         """Return where the bias of W or R of all gates starts; without it, where the layer's would."""
         before = self.bias_mode.count * (layer * self.directions + direction)
-        return self._starts[-1] + (before + (recurrent and self.bias_mode.count == 2)) * self._rows
+        return self._start(self.layers) + (before + (recurrent and self.bias_mode.count == 2)) * self._rows
 
 
 @dataclass(frozen=True)
