@@ -40,8 +40,13 @@ class cudnnAlgorithm_t(ctypes.Structure):
 
     _fields_ = [("algo", _Union)]
 
+    @property
+    def value(self) -> int:
+        """The union's number, which recordings hold."""
+        return int(self.algo.RNNAlgo)
+
     def __repr__(self) -> str:
-        return f"cudnnAlgorithm_t({self.algo.RNNAlgo})"
+        return f"cudnnAlgorithm_t({self.value})"
 
 
 class AlgorithmDescriptor(Descriptor):
@@ -60,7 +65,7 @@ class AlgorithmPerformance(Descriptor):
 
 def _number(value: Any) -> int:
     if type(value) is cudnnAlgorithm_t:
-        return int(value.algo.RNNAlgo)
+        return value.value
     found = (plain_number(value, kind) for kind in _KINDS.values())
     number = next((number for number in found if number is not None), None)
     if number is None or not 0 <= number <= _LARGEST:

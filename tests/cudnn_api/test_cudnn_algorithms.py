@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from helper import everywhere
 
-from portadnn import BadParam, NotSupported, cudnn
+from portadnn import BadParam, NotSupported, cudnn, trace
+from portadnn.recording import read
 
 STEPS, BATCH, FEATURES, HIDDEN = 3, 2, 4, 5
 
@@ -45,6 +46,16 @@ def test_the_structure_is_cs_union():
     cudnn.cudnnCopyAlgorithmDescriptor(first, second)
     cudnn.cudnnDestroyAlgorithmDescriptor(first)
     assert number(second) == 4
+
+
+def test_recordings_hold_the_number(tmp_path):
+    algorithm, kept = cudnn.cudnnAlgorithm_t(), cudnn.cudnnCreateAlgorithmDescriptor()
+    with trace(tmp_path / "calls.jsonl"):
+        for each in (3, 1):  # from one place, by one object
+            algorithm.algo.RNNAlgo = each
+            cudnn.cudnnSetAlgorithmDescriptor(kept, algorithm)
+    events = read(tmp_path / "calls.jsonl").events
+    assert [event.arguments["algorithm"]["values"]["value"] for event in events] == [3, 1]
 
 
 @pytest.mark.parametrize("wrong", [None, -1, 2**31, "FFT", 1.5, True, cudnn.CUDNN_DATA_HALF])
