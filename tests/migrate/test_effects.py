@@ -68,7 +68,11 @@ def test_what_is_created_has_a_kind_and_can_be_destroyed(name: str, parameter: m
     one = world.state.things[made.data]
     assert (one.created, one.destroyed, one.library) == (1, None, "miopen" if name.startswith("miopen") else "cudnn")
     assert one.kind
-    destroy = name.replace("Create", "Destroy").replace("WithStream", "")
+    if re.match(r"miopenCreate(Op[A-Z]|MhaDesc|SoftmaxDesc)", name) and name != "miopenCreateOperatorArgs":
+        return  # ends with its plan, or has no call that ends it
+    destroy = re.sub(
+        r"Destroy\w+Problem$", "DestroyProblem", name.replace("Create", "Destroy").replace("WithStream", "")
+    )
     assert destroy in FUNCTIONS
     world.call(destroy, made)
     assert world.state.things[made.data].destroyed == 2

@@ -23,7 +23,9 @@ Write = Callable[[str, Value], None]
 
 # Set functions that change one setting and leave the others: what they set outlives the next whole setting in cuDNN.
 _WHOLE = re.compile(r"^(cudnn|miopen)(Set|Init|Restore|Derive)\w*?(2d|4d|Nd)?\w*Descriptor(Ex|V2|WithLayout|_[vV]\d)?$")
-_PARTIAL = frozenset({"cudnnSetActivationDescriptorSwishBeta", "cudnnSetRNNAlgorithmDescriptor"})
+_PARTIAL = frozenset(
+    {"cudnnSetActivationDescriptorSwishBeta", "cudnnSetRNNAlgorithmDescriptor", "miopenSetProblemTensorDescriptor"}
+)
 _KEPT = frozenset(
     {"groupCount", "mathType", "reorderType", "swish_beta", "math", "biasMode", "paddingMode", "clipMode", "clipNanOpt"}
     | {"lclip", "rclip", "recProjSize", "outProjSize", "algoDesc", "plan", "index_type", "workspace_index"}

@@ -35,6 +35,11 @@ KINDS = {
     "FusionPlanDescriptor": "fusion",
     "FusionOpDescriptor": "fusion",
     "OperatorArgs": "fusion",
+    "Problem": "problem",
+    "FindOptions": "find options",
+    "Solution": "solution",
+    "MhaDescriptor": "attention",
+    "SoftmaxDescriptor": "softmax",
     "BackendDescriptor": "backend",
 }
 
