@@ -152,6 +152,7 @@ if TYPE_CHECKING:
         set_dropout_descriptor,
     )
     from .ops.gates import glu_backward, glu_forward, prelu_backward, rope_backward, rope_forward
+    from .ops.getitem import getitem_backward
     from .ops.indexing import cat_forward, kthvalue_forward
     from .ops.losses import (
         LossReduction,
@@ -243,6 +244,7 @@ _LATER = {
         "get_dropout_descriptor restore_dropout_descriptor set_dropout_descriptor"
     ),
     "gates": "glu_backward glu_forward prelu_backward rope_backward rope_forward",
+    "getitem": "getitem_backward",
     "indexing": "cat_forward kthvalue_forward",
     "losses": "LossReduction multi_margin_loss_forward soft_margin_loss_backward soft_margin_loss_forward",
     "lrn": "LRNDescriptor lrn_cross_channel_backward lrn_cross_channel_forward",
@@ -398,6 +400,7 @@ __all__ = [
     "get_rnn_training_reserve_size",
     "get_rnn_workspace_size",
     "get_version",
+    "getitem_backward",
     "glu_backward",
     "glu_forward",
     "kthvalue_forward",

@@ -365,6 +365,12 @@ def _items():
             yield f"multi_margin_loss_forward x={t}:7x5 target=i64:7 weight={t}:5 p=2 reduction={how}"
         yield f"cat_forward x0={t}:2x3x4 x1={t}:2x1x4 dim=1"
         yield f"kthvalue_forward x={t}:2x70x4 k=3 dim=1"
+        yield f"getitem_backward dy={t}:2x2x5 dx={t}:4x2x9 slices=2,0,9,2 offset=1"
+        for count in range(1, 6):
+            places = " ".join(f"index{i}={'i32' if count % 2 else 'i64'}:7" for i in range(count))
+            dims = ",".join(map(str, range(count)))
+            add = ("no", "yes")[count % 2]
+            yield f"getitem_backward dy={t}:7x3 dx={t}:{'2x' * count}3 {places} dims={dims} add={add}"
 
 
 LINES = (

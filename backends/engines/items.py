@@ -26,13 +26,13 @@ from .layouts import Axis, coalesce, offset_expression
 
 Defines = dict[str, int | float | str]
 
-_ITEMS = {"gpu": 128, "cpu": 1}  # of a work-group
-_GROUPS = 8  # for each of a CPU's cores
+ITEMS = {"gpu": 128, "cpu": 1}  # of a work-group
+GROUPS = 8  # for each of a CPU's cores
 _LONGEST = {"gpu": 1 << 14, "cpu": 1 << 12}  # terms that a work-group adds
 
 
 @dataclass(frozen=True)
-class _Operand:
+class Operand:
     """A tensor of a kernel: its name there, its place among the problem's tensors, and where its numbers are.
 
     `places` is the body of AT_name, whose arguments are `of`.
@@ -55,10 +55,10 @@ class _Operand:
         return {f"T_{self.name}": self.spec.dtype.name, f"AT_{self.name}({self.of})": self.places}
 
 
-def _operands(problem: Problem, names: Sequence[str], axes: Sequence[Axis]) -> list[_Operand]:
+def _operands(problem: Problem, names: Sequence[str], axes: Sequence[Axis]) -> list[Operand]:
     """Return tensors whose strides the axes have, in that order."""
     return [
-        _Operand(
+        Operand(
             _NAMES.get(name, name),
             problem.index(name),
             getattr(problem, name),
@@ -76,17 +76,18 @@ def _real(problem: Problem) -> DataType:
     return problem.dtype.accumulator
 
 
-def _launch(
+def launch(
     device: Device,
     problem: Problem,
     file: str,
     name: str,
-    operands: Sequence[_Operand],
+    operands: Sequence[Operand],
     defines: Defines,
     groups: int,
     items: int,
     more: Sequence[Parameter] = (),
 ) -> Launch:
+    """Return the launch of a kernel of a file on operands and `more` parameters."""
     parameters = [*(operand.parameter for operand in operands), *more]
     told: Defines = {f"DTYPE_{_real(problem).name}": 1, "ITEMS": items, **defines, **declare(parameters)}
     for operand in operands:
@@ -94,16 +95,16 @@ def _launch(
     return Launch(device.compile(f"shared/items/{file}.cl", name, told), (groups,), (items,), bind(parameters))
 
 
-def _each(
-    device: Device, problem: Problem, operation: str, operands: Sequence[_Operand], count: int, **more: int
+def each(
+    device: Device, problem: Problem, operation: str, operands: Sequence[Operand], count: int, **more: int
 ) -> Launch:
     """Return the launch of an operation on each of `count` numbers."""
-    items = _ITEMS[device.info.schedule]
+    items = ITEMS[device.info.schedule]
     groups = -(-count // items)
     if items == 1:
-        groups = min(groups, device.info.compute_units * _GROUPS)
+        groups = min(groups, device.info.compute_units * GROUPS)
     defines: Defines = {"OPERATION": operation, "COUNT": count, **more}
-    return _launch(device, problem, "each", "each", operands, defines, min(groups, 1 << 20), items)
+    return launch(device, problem, "each", "each", operands, defines, min(groups, 1 << 20), items)
 
 
 def _like(spec: TensorSpec, dims: tuple[int, ...]) -> TensorSpec:
@@ -119,11 +120,11 @@ def _glu(problem: Problem, device: Device) -> Sequence[Launch]:
     x = _like(problem.x, half.dims)
     if isinstance(problem, GLUForward):
         operands = _operands(problem, ("x", "y"), coalesce(half.dims, (x, half)))
-        return [_each(device, problem, "GLU", operands, half.size, X_HALF=far)]
+        return [each(device, problem, "GLU", operands, half.size, X_HALF=far)]
     dx = _like(problem.dx, half.dims)
     operands = _operands(problem, ("x", "dy", "dx"), coalesce(half.dims, (x, half, dx)))
     more = {"X_HALF": far, "DX_HALF": half.dims[dim] * problem.dx.strides[dim]}
-    return [_each(device, problem, "GLU_BACKWARD", operands, half.size, **more)]
+    return [each(device, problem, "GLU_BACKWARD", operands, half.size, **more)]
 
 
 def _cat(problem: Problem, device: Device) -> Sequence[Launch]:
@@ -135,10 +136,10 @@ def _cat(problem: Problem, device: Device) -> Sequence[Launch]:
             axes = coalesce(x.dims, (x, _like(problem.y, x.dims)))
             y = offset_expression(axes, 1, "i")
             operands = [
-                _Operand("x", problem.index(name), x, offset_expression(axes, 0, "i")),
-                _Operand("y", problem.index("y"), problem.y, f"({y} + {first}ll)", written=True),
+                Operand("x", problem.index(name), x, offset_expression(axes, 0, "i")),
+                Operand("y", problem.index("y"), problem.y, f"({y} + {first}ll)", written=True),
             ]
-            launches.append(_each(device, problem, "COPY", operands, x.size))
+            launches.append(each(device, problem, "COPY", operands, x.size))
         first += x.dims[problem.dim] * problem.y.strides[problem.dim]
     return launches
 
@@ -155,7 +156,7 @@ def _prelu(problem: Problem, device: Device) -> Sequence[Launch]:
             if not (kept and i == 1) and size != 1
         ] or [Axis(1, (0, 0))]
         operands = [
-            _Operand(
+            Operand(
                 name,
                 problem.index(name),
                 spec,
@@ -164,14 +165,14 @@ def _prelu(problem: Problem, device: Device) -> Sequence[Launch]:
             )
             for place, (name, spec) in enumerate((("x", x), ("dy", problem.dy)))
         ]
-        out = _Operand(
+        out = Operand(
             "out", problem.index("dweight"), problem.dweight, f"((o) * {problem.dweight.strides[1]}ll)", "o", True
         )
         launches += _sum(device, problem, "PRELU", operands, out, channels, x.size // channels)
     if problem.dx is not None and x.size:
         specs = (x, problem.weight, problem.dy, problem.dx)
         operands = _operands(problem, ("x", "weight", "dy", "dx"), coalesce(x.dims, specs))
-        launches.append(_each(device, problem, "PRELU_BACKWARD", operands, x.size))
+        launches.append(each(device, problem, "PRELU_BACKWARD", operands, x.size))
     return launches
 
 
@@ -187,7 +188,7 @@ def _rope(problem: Problem, device: Device) -> Sequence[Launch]:
     ]
     operands = _operands(problem, names, axes) + _operands(problem, ("cos", "sin"), table)
     direction = "ROPE" if isinstance(problem, RoPEForward) else "ROPE_BACKWARD"
-    return [_each(device, problem, direction, operands, specs[0].size, TABLE=problem.cos.size)]
+    return [each(device, problem, direction, operands, specs[0].size, TABLE=problem.cos.size)]
 
 
 def _soft_margin(problem: Problem, device: Device) -> Sequence[Launch]:
@@ -195,13 +196,13 @@ def _soft_margin(problem: Problem, device: Device) -> Sequence[Launch]:
     x = problem.x
     if problem.reduction is LossReduction.NONE:
         operands = _operands(problem, ("x", "target", "loss"), coalesce(x.dims, (x, problem.target, problem.loss)))
-        return [_each(device, problem, "SOFT_MARGIN", operands, x.size)]
+        return [each(device, problem, "SOFT_MARGIN", operands, x.size)]
     axes = coalesce(x.dims, (x, problem.target)) if x.size else [Axis(1, (0, 0))]
     operands = [
-        _Operand(name, place, getattr(problem, name), offset_expression(axes, place, "r"), "o, r")
+        Operand(name, place, getattr(problem, name), offset_expression(axes, place, "r"), "o, r")
         for place, name in enumerate(("x", "target"))
     ]
-    out = _Operand("out", problem.index("loss"), problem.loss, "0", "o", True)
+    out = Operand("out", problem.index("loss"), problem.loss, "0", "o", True)
     divisor = x.size if problem.reduction is LossReduction.MEAN else 1
     return _sum(device, problem, "SOFT_MARGIN", operands, out, 1, x.size, divisor)
 
@@ -211,7 +212,7 @@ def _soft_margin_backward(problem: Problem, device: Device) -> Sequence[Launch]:
     names = problem.names
     operands = _operands(problem, names, coalesce(problem.x.dims, problem.tensors))
     counted = problem.x.size if problem.reduction is LossReduction.MEAN else 1
-    return [_each(device, problem, "SOFT_MARGIN_BACKWARD", operands, problem.x.size, COUNTED=counted)]
+    return [each(device, problem, "SOFT_MARGIN_BACKWARD", operands, problem.x.size, COUNTED=counted)]
 
 
 def _multi_margin(problem: Problem, device: Device) -> Sequence[Launch]:
@@ -219,10 +220,8 @@ def _multi_margin(problem: Problem, device: Device) -> Sequence[Launch]:
     batch, classes = problem.x.dims
     rows = problem.reduction is LossReduction.NONE
     mean = problem.reduction is LossReduction.MEAN
-    operands = [_Operand(name, place, getattr(problem, name)) for place, name in enumerate(problem.inputs)]
-    out = _Operand(
-        "out", problem.index("loss"), problem.loss, f"((o) * {problem.loss.strides[0]}ll)", "o", written=True
-    )
+    operands = [Operand(name, place, getattr(problem, name)) for place, name in enumerate(problem.inputs)]
+    out = Operand("out", problem.index("loss"), problem.loss, f"((o) * {problem.loss.strides[0]}ll)", "o", written=True)
     steps = (*problem.x.strides, *problem.target.strides, *problem.weight.strides)
     defines: Defines = {f"STEP_{letter}": f"{step}ll" for letter, step in zip("nctw", steps, strict=True)}
     defines |= {"MULTI": 1, "CLASSES": classes, "P": problem.p, **({"ROWS": 1} if rows else {})}
@@ -236,8 +235,8 @@ def _sum(
     device: Device,
     problem: Problem,
     operation: str,
-    operands: Sequence[_Operand],
-    out: _Operand,
+    operands: Sequence[Operand],
+    out: Operand,
     results: int,
     terms: int,
     divisor: int = 1,
@@ -245,7 +244,7 @@ def _sum(
     numbers: Sequence[Parameter] = (),
 ) -> list[Launch]:
     """Return the one or two launches of `results` sums of `terms` each."""
-    items = _ITEMS[device.info.schedule]
+    items = ITEMS[device.info.schedule]
     slices, length = _slices(problem, device.info)
     parts = tensor("real", "parts", WorkspaceArg(0, _real(problem)))
     defines: Defines = {
@@ -259,8 +258,8 @@ def _sum(
     }
     if slices == 1:
         made = [*operands, out]
-        return [_launch(device, problem, "sum", "sum_terms", made, defines, results, items, numbers)]
-    first = _launch(device, problem, "sum", "sum_terms", operands, defines, results * slices, items, (*numbers, parts))
+        return [launch(device, problem, "sum", "sum_terms", made, defines, results, items, numbers)]
+    first = launch(device, problem, "sum", "sum_terms", operands, defines, results * slices, items, (*numbers, parts))
     told: Defines = {
         "PARTS": 1,
         "RESULTS": results,
@@ -269,7 +268,7 @@ def _sum(
         "LENGTH": slices,
         "DIVISOR": defines["DIVISOR"],
     }
-    second = _launch(device, problem, "sum", "sum_terms", [out], told, results, items, (parts,))
+    second = launch(device, problem, "sum", "sum_terms", [out], told, results, items, (parts,))
     return [first, second]
 
 
@@ -291,7 +290,7 @@ def _slices(problem: Problem, info: DeviceInfo) -> tuple[int, int]:
     results, terms = _sums(problem)
     slices = max(1, -(-terms // _LONGEST[info.schedule]))
     if results < 2 * info.compute_units:  # there is work for more groups
-        fewest = 16 * _ITEMS[info.schedule] if info.schedule == "gpu" else 1 << 10
+        fewest = 16 * ITEMS[info.schedule] if info.schedule == "gpu" else 1 << 10
         slices = max(slices, min(-(-2 * info.compute_units // max(results, 1)), -(-terms // fewest)))
     length = max(1, -(-terms // slices))
     return max(1, -(-terms // length)), length
@@ -309,7 +308,7 @@ def _kth(problem: Problem, device: Device) -> Sequence[Launch]:
     items = 1 if device.info.schedule == "cpu" else min(256, 1 << max(5, (x.dims[axis] - 1).bit_length()))
     defines: Defines = {"COUNTED": x.dims[axis], "STEP": f"{x.strides[axis]}ll"}
     k = [number("int", "K", ConstantArg(np.int32(problem.k)))]
-    return [_launch(device, problem, "select", "kth_value", operands, defines, problem.y.size, items, k)]
+    return [launch(device, problem, "select", "kth_value", operands, defines, problem.y.size, items, k)]
 
 
 def _adam(problem: Problem, device: Device) -> Sequence[Launch]:
@@ -318,7 +317,7 @@ def _adam(problem: Problem, device: Device) -> Sequence[Launch]:
     many = [name for name in problem.names if name not in single]
     operands = _operands(problem, many, coalesce(problem.param.dims, [getattr(problem, name) for name in many]))
     ones = {
-        name: _Operand(name, problem.index(name), getattr(problem, name), "0", written=name in problem.outputs)
+        name: Operand(name, problem.index(name), getattr(problem, name), "0", written=name in problem.outputs)
         for name in single
         if name in problem.names
     }
@@ -334,18 +333,18 @@ def _adam(problem: Problem, device: Device) -> Sequence[Launch]:
     }
     for flag in ("amsgrad", "maximize", "adamw", "transformers", "correct_bias"):
         told[flag.upper()] = int(getattr(problem, flag))
-    items = _ITEMS[device.info.schedule]
+    items = ITEMS[device.info.schedule]
     groups = -(-problem.param.size // items)
     if items == 1:
-        groups = min(groups, device.info.compute_units * _GROUPS)
+        groups = min(groups, device.info.compute_units * GROUPS)
     launches = []
     if problem.param.size:
         made = [*operands, *read]
         groups = min(groups, 1 << 20)
-        launches.append(_launch(device, problem, "adam", "adam", made, told, groups, items, numbers))
+        launches.append(launch(device, problem, "adam", "adam", made, told, groups, items, numbers))
     if "state_step" in ones:
         last = [ones[name] for name in ("state_step", "found_inf", "state_step_out") if name in ones]
-        launches.append(_launch(device, problem, "adam_step", "count_step", last, {**has, "COUNT": 1}, 1, 1))
+        launches.append(launch(device, problem, "adam_step", "count_step", last, {**has, "COUNT": 1}, 1, 1))
     return launches
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from portadnn.ops.gates import GLUBackward, GLUForward, PReLUBackward, RoPEBackward, RoPEForward
+from portadnn.ops.getitem import GetitemBackward
 from portadnn.ops.indexing import CatForward, KthvalueForward
 from portadnn.ops.losses import MultiMarginLossForward, SoftMarginLossBackward, SoftMarginLossForward
 from portadnn.ops.optimizers import Adam
@@ -14,6 +15,7 @@ _KINDS = (
     CatForward,
     GLUBackward,
     GLUForward,
+    GetitemBackward,
     KthvalueForward,
     MultiMarginLossForward,
     PReLUBackward,

@@ -1,6 +1,7 @@
 // One number of the result, or two halves of it, from numbers at the same place. OPERATION is one of
 //
 //   COPY                  y = x
+//   ZERO                  dx = 0
 //   GLU, GLU_BACKWARD     the gate lies X_HALF behind its unit, its gradient DX_HALF behind the unit's
 //   PRELU_BACKWARD        dx = dy where x > 0, else weight * dy
 //   ROPE, ROPE_BACKWARD   pairs (i, i + 1) of even i, turned by tables of TABLE numbers
@@ -11,6 +12,8 @@
 #define EACH(i) PD_CAT(EACH_, OPERATION)(i)
 
 #define EACH_COPY(i) OUT(y, i, IN(x, i));
+
+#define EACH_ZERO(i) OUT(dx, i, (real)0);
 
 #define EACH_GLU(i)                                          \
     const i64 at = AT_x(i);                                  \

@@ -10,6 +10,7 @@ from ..enums import DataType
 from ..errors import BadParam, NotSupported, shown
 from ..handle import Handle
 from ..ops.gates import glu_backward, glu_forward, prelu_backward, rope_backward, rope_forward
+from ..ops.getitem import MOST_INDICES, getitem_backward
 from ..ops.indexing import MOST_PARTS, cat_forward, kthvalue_forward
 from ..ops.losses import (
     LossReduction,
@@ -20,7 +21,7 @@ from ..ops.losses import (
 from ..problem import TensorSpec
 from .descriptors import spec_of, tensor, view, wide_of
 from .generated.enums import miopenLossReductionMode_t
-from .names import boolean, integer, number, parse
+from .names import boolean, integer, integers, number, parse
 from .reduce import reduced_dim, without_dim
 from .workspaces import given_workspace
 
@@ -210,3 +211,64 @@ def miopenKthvalueForward(
     y = view(handle, without_dim(inputDesc, axis, outputDesc, "outputDesc", kept=kept), raw_output, "output")
     places = view(handle, without_dim(inputDesc, axis, indicesDesc, "indicesDesc", kept=kept), indices, "indices")
     kthvalue_forward(handle, input, y, places, k=integer(k, "k", 1), dim=axis)
+
+
+def _indices(indexCount: Any, indexDescs: Any) -> list[TensorSpec]:
+    """Return what descriptors of indices say, each of one dim."""
+    count = integer(indexCount, "indexCount")
+    if count > MOST_INDICES:
+        raise NotSupported(argument="indexCount", expected=f"at most {MOST_INDICES}", got=count)
+    found = []
+    for i, desc in enumerate(array_of(indexDescs, count, "indexDescs") if count else ()):
+        spec = spec_of(desc, f"indexDescs[{i}]")
+        if spec.size != spec.dims[0]:
+            raise BadParam(argument=f"indexDescs[{i}]", expected="one dim", got=spec.dims)
+        found.append(TensorSpec(spec.dtype, spec.dims[:1], spec.strides[:1]))
+    return found
+
+
+def miopenGetGetitemWorkspaceSize(handle, indexCount, indexDescs):
+    check_handle(handle)
+    _indices(indexCount, indexDescs)
+    return 0
+
+
+def miopenGetitemBackward(
+    handle,
+    workspace,
+    workspaceSizeInBytes,
+    dyDesc,
+    raw_dy,
+    indexCount,
+    indexDescs,
+    indexs,
+    dxDesc,
+    raw_dx,
+    errorDesc,
+    raw_error,
+    dimCount,
+    dims,
+    sliceCount,
+    slices,
+    offset,
+):
+    given_workspace(handle, workspace, workspaceSizeInBytes, 0, "workspace")
+    specs = _indices(indexCount, indexDescs)
+    memory = array_of(indexs, len(specs), "indexs") if specs else ()
+    places = [
+        view(handle, spec, data, f"indexs[{i}]") for i, (spec, data) in enumerate(zip(specs, memory, strict=True))
+    ]
+    given, sliced = integer(dimCount, "dimCount"), integer(sliceCount, "sliceCount")
+    if given < len(specs):
+        raise BadParam(argument="dimCount", expected=f"a dim for each of {len(specs)} indices", got=given)
+    getitem_backward(
+        handle,
+        _narrow(handle, dyDesc, raw_dy, "dy"),
+        places,
+        _narrow(handle, dxDesc, raw_dx, "dx"),
+        _narrow(handle, errorDesc, raw_error, "error") if specs else None,
+        dims=integers(dims, "dims", count=given)[: len(specs)] if specs else (),
+        slices=integers(slices, "slices", count=4 * sliced) if sliced else (),
+        offset=integer(offset, "offset"),
+        add=True,
+    )

@@ -28,7 +28,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             spatial_tf_sampler_forward transform_tensor
         """,
         "no": """
-            adam cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
+            adam cat_forward getitem_backward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
             prelu_backward rope_backward rope_forward soft_margin_loss_backward
             soft_margin_loss_forward
             multi_head_attn_backward_data multi_head_attn_backward_weights multi_head_attn_forward
@@ -55,7 +55,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             dropout_forward
         """,
         "no": """
-            adam cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
+            adam cat_forward getitem_backward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
             prelu_backward rope_backward rope_forward soft_margin_loss_backward
             soft_margin_loss_forward
             multi_head_attn_backward_data multi_head_attn_backward_weights multi_head_attn_forward
@@ -81,7 +81,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             rnn_backward_data rnn_backward_weights rnn_forward_inference rnn_forward_training
         """,
         "no": """
-            adam cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
+            adam cat_forward getitem_backward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
             prelu_backward rope_backward rope_forward soft_margin_loss_backward
             soft_margin_loss_forward
             batch_normalization_apply batch_normalization_backward_apply batch_normalization_backward_statistics
@@ -101,7 +101,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
             add_tensor
         """,
         "no": """
-            adam cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
+            adam cat_forward getitem_backward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
             prelu_backward rope_backward rope_forward soft_margin_loss_backward
             soft_margin_loss_forward
             multi_head_attn_backward_data multi_head_attn_backward_weights multi_head_attn_forward
@@ -117,7 +117,7 @@ PLAIN = {  # what becomes of the plainest problem of each operation
     },
     "miopen-3": {
         "yes": """
-            adam cat_forward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
+            adam cat_forward getitem_backward glu_backward glu_forward kthvalue_forward multi_margin_loss_forward
             prelu_backward rope_backward rope_forward soft_margin_loss_backward
             soft_margin_loss_forward
             ctc_loss

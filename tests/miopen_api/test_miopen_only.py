@@ -138,6 +138,41 @@ def test_selection(env, dims, dim, kept):
             miopen.miopenKthvalueForward(env.h, xd, x, yd, y, nd, n, k, dim, kept)
 
 
+@every_backend()
+def test_gradients_of_indexing(env):
+    host, i, j = env.random(30, 3), env.rng.integers(-4, 4, 30), env.rng.integers(0, 5, 30)
+    before = env.random(8, 5, 3)
+    pairs = [env.pair(i), env.pair(j)]
+    (dd, dy), (xd, dx), (ed, error) = env.pair(host), env.pair(before), env.pair(np.zeros(2, np.int32))
+    descs, memory = zip(*pairs, strict=True)
+    assert miopen.miopenGetGetitemWorkspaceSize(env.h, 2, descs) == 0
+    slices = [0, 1, 8, 2]
+
+    def call(count=2, dims=(0, 1), sliced=1, offset=0):
+        words = (count, descs, memory, xd, dx, ed, error, len(dims), dims, sliced, slices, offset)
+        miopen.miopenGetitemBackward(env.h, None, 0, dd, dy, *words)
+
+    call()
+    want = before.astype(float)
+    np.add.at(want[1::2], (i, j), host)
+    close(env.host(dx).reshape(want.shape), want)
+    assert env.host(error).tolist() == [0, 0]
+    call(offset=1)  # 3 places are left
+    valid = (i >= -3) & (i < 3)
+    np.add.at(want[3::2], (i[valid], j[valid]), host[valid])
+    close(env.host(dx).reshape(want.shape), want)
+    assert env.host(error).tolist() == [-1, 0]
+    for words, match in (
+        ({"dims": (0,)}, "dimCount"),
+        ({"count": 3, "dims": (0, 1, 2)}, "indexDescs"),
+        ({"dims": (1, 0)}, "dims"),
+    ):
+        with pytest.raises(dnn.BadParam, match=match):
+            call(**words)
+    with pytest.raises(dnn.NotSupported, match="at most 5"):
+        call(count=6)
+
+
 def test_types_and_halves(env):
     (xd, x), (yd, y) = env.pair(env.random(4, 3)), env.out(2, 3, dtype=H)
     with pytest.raises(dnn.BadParam, match="dtype") as caught:

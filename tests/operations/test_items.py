@@ -39,6 +39,10 @@ CASES = (
     Case("kthvalue_forward x=f64:3x4x300 k=300"),
     Case("kthvalue_forward x=f16:3x4x5:nhwc y=f16:1x4x5/90,20,3 indices=i32:1x4x5 k=2 dim=0", "integer"),
     Case("kthvalue_forward x=bf16:2x1x65 k=1", "integer", everywhere=False),
+    Case("getitem_backward dy=f32:70x4x3 dx=f32:3x5x4x3 index0=i64:70 index1=i64:70 dims=0,1"),
+    Case("getitem_backward dy=f16:2x40x5 dx=f16:2x9x5:nhwc index0=i32:41 dims=1 add=yes"),
+    Case("getitem_backward dy=f64:2x2x9 dx=f64:5x3x4 index0=i32:9 dims=2 slices=0,1,5,2,1,1,3,1", everywhere=False),
+    Case("getitem_backward dy=bf16:3x2 dx=bf16:6x3 slices=0,1,6,1,1,0,9,2 offset=2"),
 )
 
 
@@ -219,3 +223,79 @@ def test_concatenation(backend):
             dnn.cat_forward(h, [h.asarray(parts[0])] * 9)
         with pytest.raises(dnn.BadParam, match="xs"):
             dnn.cat_forward(h, [])
+
+
+def indexed(dx, dy, indices, dims, slices=(), offset=0):
+    """Add gradients of indexing to dx with NumPy; return the errors as well."""
+    window = dx
+    for dim, start, end, step in slices:
+        window = window[(slice(None),) * dim + (slice(start, end, step),)]
+    window = window[offset:]
+    sizes, errors, valid = (
+        [window.shape[d] for d in dims],
+        [],
+        np.ones(len(dy) if not dims else dy.shape[dims[0]], bool),
+    )
+    for index, size in zip(indices, sizes, strict=True):
+        wrong = (index < -size) | (index >= size)
+        errors.append(-int(wrong.any()))
+        valid &= ~wrong[: len(valid)]
+    if not dims:
+        window[tuple(map(slice, dy.shape))] += dy
+        return errors
+    rest = tuple(slice(n) for n in dy.shape[dims[0] + 1 :])
+    for row in np.flatnonzero(valid):
+        where = tuple(slice(n) for n in dy.shape[: dims[0]]) + tuple(int(index[row]) for index in indices) + rest
+        window[where] += dy.take(row, dims[0])
+    return errors
+
+
+WINDOWS = (  # dims of dy and dx, indexed dims, numbers of each index, slices, offset
+    ((50, 3), (6, 5, 3), (0, 1), 50, (), 0),
+    ((2, 300), (2, 7), (1,), 300, (), 0),
+    ((4, 60), (4, 3, 2, 2), (1, 2, 3), 60, (), 0),
+    ((9,), (4,), (0,), 12, (), 0),
+    ((5, 6), (9, 8), (0,), 5, ((1, 2, 99, 1), (0, 1, 9, 2)), 1),
+    ((2, 3, 3, 2), (3, 4, 5, 9), (2,), 3, ((3, 1, 8, 2), (3, 1, 4, 1), (1, 1, 4, 1)), 1),
+    ((20,), (3, 2, 2, 1, 3), (0, 1, 2, 3, 4), 20, (), 0),
+    ((3, 2), (7, 4), (), 0, ((0, 0, 7, 2), (1, 1, 4, 2)), 1),
+    ((0, 3), (4, 3), (0,), 0, (), 0),
+)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("given", WINDOWS)
+def test_gradients_of_indexing_by_loops(backend, given):
+    dims, whole, indexed_dims, count, slices, offset = given
+    rng, index_type = np.random.default_rng(3), np.int32 if len(indexed_dims) % 2 else np.int64
+    with open_handle(backend) as h:
+        for beyond in (0, 1):
+            dy, before = draw(*dims), draw(*whole, seed=7)
+            left = np.empty(whole)
+            for dim, start, end, step in slices:
+                left = left[(slice(None),) * dim + (slice(start, end, step),)]
+            sizes = [left[offset:].shape[d] for d in indexed_dims]
+            indices = [rng.integers(-n - beyond, n + beyond, count).astype(index_type) for n in sizes]
+            flat = [number for one in slices for number in one]
+            for add in (False, True):
+                want = before.astype(float) if add else np.zeros(whole)
+                errors = indexed(want, dy.astype(float), indices, indexed_dims, slices, offset)
+                places = [h.device.asarray(index) for index in indices]
+                words = {"dims": indexed_dims, "slices": flat, "offset": offset, "add": add}
+                dx, error = dnn.getitem_backward(h, h.asarray(dy), places, h.asarray(before), **words)
+                close(h, dx, want)
+                assert error is None if not indices else h.to_numpy(error).tolist() == errors
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradients_of_indexing_are_the_same_each_time(backend):
+    index, dy = np.random.default_rng(1).integers(0, 3, 4000), draw(4000, 5) * 1000
+    with open_handle(backend) as h:
+        places, data = [h.device.asarray(index)], h.asarray(dy)
+        results = {
+            h.to_numpy(
+                dnn.getitem_backward(h, data, places, h.asarray(np.ones((3, 5), np.float32)), dims=(0,))[0]
+            ).tobytes()
+            for _ in range(4)
+        }
+        assert len(results) == 1

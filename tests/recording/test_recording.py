@@ -109,6 +109,8 @@ def test_forms_are_written_once(tmp_path):
 def test_tensors_of_calls_are_named_as_those_of_their_problems():
     """A form says {"of": name}, and a replay passes outputs by name: parameters and tensors have to agree."""
     inside = {"states", "means"}  # of a descriptor; of divisive normalisation, which names it as the guide does
+    inside |= {"attn_states", "post_states"}  # of a descriptor
+    inside |= {f"x{i}" for i in range(8)} | {f"index{i}" for i in range(5)}  # in lists
     for op, kind in every_problem().items():
         function = getattr(dnn, op, None)
         if function is not None:

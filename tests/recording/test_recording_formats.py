@@ -357,7 +357,9 @@ def test_the_command_prints_the_log(tmp_path):
 
 
 # the first words that MIOpenDriver of MIOpen 3 knows (driver/dm_*.cpp), of those drivers
+BETA = ["adam", "cat", "getitem", "glu", "kthvalue", "multimarginloss", "prelu", "rope", "softmarginloss"]
 WORDS = (
+    *(name + suffix for name in BETA for suffix in ("", "fp16", "bfp16") if name + suffix != "adambfp16"),
     *[
         "conv",
         "convfp16",

@@ -166,6 +166,18 @@ for _name in ["param", "grad", "expAvg", "expAvgSq", "maxExpAvgSq"]:
         _ADAM |= _pair(f"{_name}{_end}", *IMAGE)
 for _name in ["stateStep", "stateStepIn", "stateStepOut", "gradScale", "foundInf", "paramOutFloat16"]:
     _ADAM |= {_name: lambda s: None, f"{_name}Desc": lambda s: None}
+_GETITEM: dict[str, Word] = {
+    **_IMAGES,
+    **_pair("error", 1, dtype=2),
+    "indexCount": lambda s: 1,
+    "indexDescs": lambda s: [_desc(1, dtype=9)(s)],
+    "indexs": lambda s: [s.array((1,), np.int64)],
+    "dimCount": lambda s: 1,
+    "dims": lambda s: [0],
+    "sliceCount": lambda s: 1,
+    "slices": lambda s: [2, 0, 4, 1],
+    "offset": lambda s: 0,
+}
 _ALONE: dict[str, dict[str, Word]] = {
     "miopenReduceCalculationForward": _ALONG,
     "miopenGetReduceCalculationWorkspaceSize": _ALONG,
@@ -181,6 +193,8 @@ _ALONE: dict[str, dict[str, Word]] = {
     "miopenSoftMarginLossBackward": {**_IMAGES, "reduction": lambda s: 2},
     "miopenMultiMarginLossForward": _ROWS,
     "miopenGetMultiMarginLossForwardWorkspaceSize": _ROWS,
+    "miopenGetitemBackward": _GETITEM,
+    "miopenGetGetitemWorkspaceSize": _GETITEM,
     "miopenKthvalueForward": {
         **_CHANNEL,
         **_pair("output", 1, 4, 4),

@@ -88,6 +88,7 @@ LABELS: dict[str, Word] = {
     **dict.fromkeys(("label_lengths", "input_lengths"), lambda s: s.array((2,), np.int32)),
 }
 HALF = (1, 1, 4, 4)
+CHANNEL: dict[str, Word] = {"dim": lambda s: 1}
 TABLES: dict[str, Word] = dict.fromkeys(("cos", "sin"), lambda s: s.array(HALF))
 MARGIN: dict[str, Word] = {"target": lambda s: s.array(IMAGE), "dloss": lambda s: s.array(IMAGE)}
 ADAM: dict[str, Word] = {
@@ -96,9 +97,21 @@ ADAM: dict[str, Word] = {
 }
 SPECIAL: dict[str, dict[str, Word]] = {
     "adam": ADAM,
-    "cat_forward": {"xs": lambda s: [s.array(IMAGE), s.array(IMAGE)], "y": lambda s: s.array((1, 4, 4, 4))},
-    "glu_forward": {"y": lambda s: s.array(HALF)},
-    "glu_backward": {"dy": lambda s: s.array(HALF)},
+    "cat_forward": {
+        "xs": lambda s: [s.array(IMAGE), s.array(IMAGE)],
+        "y": lambda s: s.array((1, 4, 4, 4)),
+        **CHANNEL,
+    },
+    "getitem_backward": {
+        "indices": lambda s: [s.array((1,), np.int64)],
+        "error": lambda s: s.array((1,), np.int32),
+        "dims": lambda s: (0,),
+        "slices": lambda s: (),
+        "offset": lambda s: 0,
+        "add": lambda s: False,
+    },
+    "glu_forward": {"y": lambda s: s.array(HALF), **CHANNEL},
+    "glu_backward": {"dy": lambda s: s.array(HALF), **CHANNEL},
     "prelu_backward": dict.fromkeys(("weight", "dweight"), lambda s: s.array(CHANNELS)),
     "rope_forward": TABLES,
     "rope_backward": TABLES,
@@ -110,7 +123,11 @@ SPECIAL: dict[str, dict[str, Word]] = {
         "weight": lambda s: s.array((4,)),
         "loss": lambda s: s.array((1,)),
     },
-    "kthvalue_forward": {"y": lambda s: s.array(HALF), "indices": lambda s: s.array(HALF, np.int64)},
+    "kthvalue_forward": {
+        "y": lambda s: s.array(HALF),
+        "indices": lambda s: s.array(HALF, np.int64),
+        **CHANNEL,
+    },
     "ctc_loss": {**LABELS, "costs": lambda s: s.array((2,)), "gradients": lambda s: s.array(LOGITS)},
     "get_ctc_loss_workspace_size": LABELS,
     **attention.NATIVE,

@@ -281,6 +281,17 @@ MIOPEN_CONVOLUTION_ATTRIB_FP8_ROUNDING_MODE = miopenConvolutionAttrib_t.MIOPEN_C
 MIOPEN_CONVOLUTION_ATTRIB_MATH_TYPE = miopenConvolutionAttrib_t.MIOPEN_CONVOLUTION_ATTRIB_MATH_TYPE
 
 
+class miopenF8RoundingMode_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    miopenF8RoundingModeStandard = 0
+    miopenF8RoundingModeStochastic = 1
+
+
+miopenF8RoundingModeStandard = miopenF8RoundingMode_t.miopenF8RoundingModeStandard
+miopenF8RoundingModeStochastic = miopenF8RoundingMode_t.miopenF8RoundingModeStochastic
+
+
 class miopenPaddingMode_t(_CEnum):
     """MIOpen's enumeration."""
 
@@ -499,6 +510,15 @@ MIOPEN_ELEMENTWISE_AFFINE_FUSED_ADD = miopenNormMode_t.MIOPEN_ELEMENTWISE_AFFINE
 MIOPEN_WEIGHT_BIAS_FUSED_ADD = miopenNormMode_t.MIOPEN_WEIGHT_BIAS_FUSED_ADD
 MIOPEN_ELEMENTWISE_AFFINE_T5 = miopenNormMode_t.MIOPEN_ELEMENTWISE_AFFINE_T5
 MIOPEN_WEIGHT_BIAS_T5 = miopenNormMode_t.MIOPEN_WEIGHT_BIAS_T5
+
+
+class miopenRNNGEMMalgoMode_t(_CEnum):
+    """MIOpen's enumeration."""
+
+    miopenRNNAlgoGEMM = 0
+
+
+miopenRNNAlgoGEMM = miopenRNNGEMMalgoMode_t.miopenRNNAlgoGEMM
 
 
 class miopenRNNMode_t(_CEnum):

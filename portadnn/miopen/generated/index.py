@@ -284,6 +284,8 @@ MODULES: dict[str, str] = {
     "miopenTransformersAdamWWithOutput": "miopen_only",
     "miopenCatForward": "miopen_only",
     "miopenKthvalueForward": "miopen_only",
+    "miopenGetitemBackward": "miopen_only",
+    "miopenGetGetitemWorkspaceSize": "miopen_only",
     "miopenCreateConvProblem": "problems",
     "miopenCreateMhaProblem": "problems",
     "miopenCreateMhaDescriptor": "problems",

@@ -12,9 +12,11 @@ from ..miopen_only import (
     miopenCatForward as _CatForward,
     miopenGLUBackward as _GLUBackward,
     miopenGLUForward as _GLUForward,
+    miopenGetGetitemWorkspaceSize as _GetGetitemWorkspaceSize,
     miopenGetMultiMarginLossForwardWorkspaceSize as _GetMultiMarginLossForwardWorkspaceSize,
     miopenGetPReLUBackwardWorkspaceSize as _GetPReLUBackwardWorkspaceSize,
     miopenGetSoftMarginLossForwardWorkspaceSize as _GetSoftMarginLossForwardWorkspaceSize,
+    miopenGetitemBackward as _GetitemBackward,
     miopenKthvalueForward as _KthvalueForward,
     miopenMultiMarginLossForward as _MultiMarginLossForward,
     miopenPReLUBackward as _PReLUBackward,
@@ -671,3 +673,63 @@ def miopenKthvalueForward(
         dim,
         keepDim,
     )
+
+
+@function
+def miopenGetitemBackward(
+    handle: Handle,
+    workspace: Any,
+    workspaceSizeInBytes: int,
+    dyDesc: miopenTensorDescriptor_t,
+    dy: Any,
+    indexCount: int,
+    indexDescs: Any,
+    indexs: Any,
+    dxDesc: miopenTensorDescriptor_t,
+    dx: Any,
+    errorDesc: miopenTensorDescriptor_t,
+    error: Any,
+    dimCount: int,
+    dims: Any,
+    sliceCount: int,
+    slices: Any,
+    offset: int,
+) -> None:
+    """Add the gradient of indexing to dx, in the order of dy; error is -1 for each index with a number out of range, else 0.
+
+    Return nothing (since 3.3.0).
+
+    C: ``miopenStatus_t miopenGetitemBackward(miopenHandle_t handle, void *workspace, size_t workspaceSizeInBytes, const miopenTensorDescriptor_t dyDesc, const void *dy, uint32_t indexCount, const miopenTensorDescriptor_t *indexDescs, const void* const *indexs, const miopenTensorDescriptor_t dxDesc, void *dx, const miopenTensorDescriptor_t errorDesc, void *error, uint32_t dimCount, const int32_t *dims, uint32_t sliceCount, const int32_t *slices, uint32_t offset)``
+
+    In portadnn: ``getitem_backward``.
+    """
+    _GetitemBackward(
+        handle,
+        workspace,
+        workspaceSizeInBytes,
+        dyDesc,
+        dy,
+        indexCount,
+        indexDescs,
+        indexs,
+        dxDesc,
+        dx,
+        errorDesc,
+        error,
+        dimCount,
+        dims,
+        sliceCount,
+        slices,
+        offset,
+    )
+
+
+@function
+def miopenGetGetitemWorkspaceSize(handle: Handle, indexCount: int, indexDescs: Any) -> int:
+    """Return 0: the handle has what is needed.
+
+    Return sizeInBytes (since 3.3.0).
+
+    C: ``miopenStatus_t miopenGetGetitemWorkspaceSize(miopenHandle_t handle, uint32_t indexCount, const miopenTensorDescriptor_t *indexDescs, size_t *sizeInBytes)``
+    """
+    return _GetGetitemWorkspaceSize(handle, indexCount, indexDescs)

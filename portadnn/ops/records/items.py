@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ _SPECIAL = ("nan", "inf", "huge", "denormal")
 _SATURATED = Data((("*", _SPECIAL, "exponentials overflow, or meet zeros"),))
 
 
-def _driver(base: str, dims: str = "D", **options: Any) -> form.Driver:
+def _driver(base: str, dims: str = "D", types: Sequence[DataType] = form.SHORT, **options: Any) -> form.Driver:
     """Return how MIOpenDriver names an operation: its dims, direction, and what `options` say of a problem."""
 
     def write(problem: Any, numbers: form.Numbers) -> str:
@@ -55,7 +55,7 @@ def _driver(base: str, dims: str = "D", **options: Any) -> form.Driver:
             "F": 2 if problem.op.endswith("backward") else 1,
             **{letter: said for letter, value in options.items() if (said := value(problem)) is not None},
         }
-        return f"{form.first_word(base, first, form.SHORT)} {form.written(**said)}"
+        return f"{form.first_word(base, first, types)} {form.written(**said)}"
 
     return form.Driver(base, write)
 
@@ -261,7 +261,7 @@ def _fit_adam(filling: Filling) -> None:
 
 
 _REDUCTIONS = tuple(LossReduction)
-_MORE_PARTS = {
+_MORE_PARTS: dict[str, Any] = {
     str(i + 1): lambda p, i=i: "x".join(map(str, p.tensors[i].dims)) if i < len(p.parts) else None for i in range(1, 8)
 }
 _AXIS = _driver("glu", R=lambda p: p.dim)
@@ -487,7 +487,7 @@ RECORDS = (
             },
         ),
         Data((("*", (*_SPECIAL, "cancelling"), "roots of differences, and quotients"),), fit=_fit_adam),
-        driver=_driver("adam", "d"),
+        driver=_driver("adam", "d", (DataType.FLOAT, DataType.HALF)),
     ),
     Operation(
         CatForward,
