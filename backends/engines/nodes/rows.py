@@ -65,7 +65,7 @@ KERNELS = {
         "shared/nodes/pages.cl", "load_pages", ("CONTAINER", "PAGE_TABLE", "Y"), _pages, {"PAGE_TABLE": ("INT32",)}
     ),
     "rope": NodeKernel("shared/nodes/rope.cl", "rope", ("X", "FREQS", "Y"), _rope),
-    "rope_backward": NodeKernel("shared/nodes/rope.cl", "rope", ("DY", "FREQS", "DX"), _rope),
+    "rope_bwd": NodeKernel("shared/nodes/rope.cl", "rope", ("DY", "FREQS", "DX"), _rope),
     "moe_grouped_matmul": NodeKernel(
         "shared/nodes/moe.cl",
         "moe_forward",

@@ -79,7 +79,7 @@ def _pages(graph: OperationGraph, op: Operation, t: Tensors) -> Mapping[str, Any
 DEFINITIONS = {
     "paged_cache_load": _pages,
     "rope": _rope,
-    "rope_backward": _rope_backward,
+    "rope_bwd": _rope_backward,
     "moe_grouped_matmul": _moe,
     "moe_grouped_matmul_bwd": _moe_backward,
 }

@@ -27,7 +27,7 @@ class RowNodes(Drawing):
         whole = count == x.dims[3] and self.draws.one_in(2)
         scale = self.draws.choice((1.0, 1.0, 0.5, 1.5))
         how = {"output_scale": scale, "rope_dim": None if whole else count}
-        kind, port = self.draws.choice((("rope", "X"), ("rope_backward", "DY")))
+        kind, port = self.draws.choice((("rope", "X"), ("rope_bwd", "DY")))
         self.node(kind, {port: x, "FREQS": table}, how, size=2 * x.size)
 
     def experts(self) -> None:

@@ -45,4 +45,4 @@ def _kind(name: str, x: str, y: str) -> None:
 
 
 _kind("rope", "X", "Y")
-_kind("rope_backward", "DY", "DX")
+_kind("rope_bwd", "DY", "DX")  # as cuDNN calls it; a line of ``rope_backward`` is the operation's

@@ -205,7 +205,7 @@ def _moving() -> Iterator[Case]:
 def _rows() -> Iterator[Case]:
     table = {"FREQS": (16, 1, 1, 16)}
     yield Case("rope", "rope", {"X": _Q, **table})
-    yield Case("rope_backward", "rope_backward", {"DY": _Q, **table})
+    yield Case("rope_bwd", "rope_bwd", {"DY": _Q, **table})
     rows, matrices, offset = (1, 16, 8), (4, 8, 6), {"FIRST_TOKEN_OFFSET": (4, 1, 1)}
     indices = {"TOKEN_INDEX": (1, 16, 1), "TOKEN_KS": (1, 16, 1)}
     types = dict.fromkeys((*offset, *indices), "INT32")

@@ -43,7 +43,7 @@ def rope_backward(
 ) -> tensor:
     """Return the gradient to the input of :meth:`rope`: pairs turned back, times `output_scale`."""
     attributes = {"output_scale": output_scale, "rope_dim": maybe_whole(rope_dim, "rope_dim") or None}
-    return self._add("rope_backward", {"DY": dY, "FREQS": freqs}, compute_data_type, name, **attributes)["DX"]
+    return self._add("rope_bwd", {"DY": dY, "FREQS": freqs}, compute_data_type, name, **attributes)["DX"]
 
 
 def moe_grouped_matmul(
