@@ -10,7 +10,9 @@ from typing import Any
 
 from .enums import DataType, DnnEnum
 from .errors import BadParam, shown
-from .specs import MAX_WORD, TensorSpec
+from .specs import FLOAT_TYPES, MAX_WORD, TensorSpec
+
+_COMPUTED = (*FLOAT_TYPES, DataType.INT32)  # what descriptors take for the type of a computation
 
 
 def print_value(value: Any) -> str:
@@ -34,9 +36,9 @@ def parse_value(kind: Any, text: str, name: str) -> Any:
         return TensorSpec.parse(text, name)
     if kind is DataType:
         dtype = DataType.of_code(text)
-        if dtype is None:
+        if dtype not in _COMPUTED:
             raise BadParam(
-                argument=name, expected=f"one of {', '.join(member.code for member in DataType)}", got=shown(text)
+                argument=name, expected=f"one of {', '.join(member.code for member in _COMPUTED)}", got=shown(text)
             )
         return dtype
     if isinstance(kind, type) and issubclass(kind, DnnEnum):
