@@ -14,7 +14,7 @@ from portadnn import cudnn
 
 from ..handle import Handle
 from .bindings import BINDINGS
-from .errors import CuDNNError, cudnn_errors
+from .errors import cudnn_errors, refused
 from .memory import gpu_library
 from .objects import number_of, object_of
 from .written import create, destroy
@@ -245,22 +245,9 @@ def is_tensor_core_available(dtype: Any) -> bool:
     return int(cupy.cuda.Device().compute_capability) >= 70
 
 
-def _refused(name: str) -> Callable[..., Any]:
-    """Return a function for fused operations, which portadnn does not compose."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        error = CuDNNError(9)
-        error.add_info(f"{name}: fusions are not composed; portadnn.graph fuses operations")
-        raise error
-
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"Raise CuDNNError: portadnn.graph fuses operations, and not {name}."
-    return call
-
-
 _FUSED = (
     "create_fused_ops_plan create_fused_ops_const_param_pack make_fused_ops_plan create_fused_ops_variant_param_pack "
     "fused_ops_execute set_fused_ops_const_param_pack_attribute get_fused_ops_const_param_pack_attribute "
     "set_fused_ops_variant_param_pack_attribute get_fused_ops_variant_param_pack_attribute"
 )
-FUSED_OPS = {name: _refused(name) for name in _FUSED.split()}
+FUSED_OPS = {name: refused(name) for name in _FUSED.split()}
