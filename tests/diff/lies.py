@@ -14,14 +14,18 @@ from portadnn_backends.reference.backend import DefinitionEngine
 class Liar(DefinitionEngine):
     """The definition's engine, with a function (problem, tensors by name, workspace, run number) after each run."""
 
-    def __init__(self, lie, *, workspace=0, deterministic=True, why=None, before=None):
+    def __init__(self, lie, *, workspace=0, deterministic=True, why=None, before=None, algos=None):
         super().__init__()
+        self.algos = algos  # those it implements, of all
         self.lie, self.size, self.deterministic = lie, workspace, deterministic
         self.why, self.before = why, before
         self.runs = 0
 
     def why_not(self, problem, info):
         return self.why
+
+    def implements(self, problem, algo):
+        return self.algos is None or algo.name in self.algos
 
     def workspace(self, problem, info):
         return self.size

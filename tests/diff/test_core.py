@@ -13,6 +13,7 @@ import pytest
 from lies import lying, whole
 
 import portadnn as dnn
+from portadnn import capability
 from portadnn.diff import Case, Target, Verdict, examine
 from portadnn.diff.compare import bounds, compare
 from portadnn.diff.data import DATA_MODES, exact_results, values, words
@@ -288,11 +289,17 @@ def test_reading_what_beta_0_leaves_alone_is_found():
     assert judgement.verdict is Verdict.FAILED and "beta = 0" in judgement.reason
 
 
-def test_a_refusal_is_no_failure_unless_the_table_says_yes():
+def test_a_refusal_is_no_failure_unless_the_table_says_yes(monkeypatch):
     judgement = found(one_off, CONV, why="too tired")
     assert judgement.verdict is Verdict.FAILED and "capability table says yes" in judgement.reason
-    judgement = found(one_off, f"{CONV} ; algo=winograd")
-    assert judgement.verdict is Verdict.UNSUPPORTED
+    judgement = found(one_off, f"{CONV} ; algo=winograd", algos=("GEMM",))
+    assert judgement.verdict is Verdict.FAILED and "capability table says yes" in judgement.reason
+    assert found(one_off, f"{CONV} ; algo=winograd").verdict is Verdict.FAILED, "it stands for every algorithm"
+    kernels = capability.table("opencl")
+    monkeypatch.setattr(capability, "table", lambda _: kernels)  # which has limits that NumPy's has not
+    line = "convolution_forward x=f32:2x3x7x7 w=f32:4x3x3x3 stride=2,2 ; algo=winograd"
+    judgement = found(one_off, line, algos=("GEMM",))
+    assert judgement.verdict is Verdict.UNSUPPORTED and "WINOGRAD" in judgement.reason, judgement
 
 
 def test_a_failed_call_that_wrote_is_found():

@@ -12,7 +12,7 @@ from portadnn import cudnn
 from portadnn.c_names.graph_descriptors import PARAMETERS, kinds
 from portadnn.cudnn.backend.values import c_member
 from portadnn.diff.generate.graphs import random_graph
-from portadnn.graph.api.handles import create_handle
+from portadnn.graph.api.cudnn_handle import create_handle
 from portadnn.graph.enums import GraphEnum
 from portadnn.graph.pointwise_modes import MODES
 

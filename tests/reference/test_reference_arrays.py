@@ -134,9 +134,19 @@ def test_the_result_of_a_call_outlives_its_handle():
 
 
 def test_algorithms_that_the_definition_stands_for(reference):
+    """It is what every algorithm computes, also those that cuDNN has for other shapes; other names are refused."""
     x, w = np.ones((1, 1, 3, 3), np.float32), np.ones((1, 1, 2, 2), np.float32)
     conv = dnn.ConvolutionDescriptor()
-    y = dnn.convolution_forward(reference, x, w, conv, algo="IMPLICIT_GEMM")
-    assert (y == 4).all()
-    with pytest.raises(dnn.NotSupported, match="WINOGRAD"):
-        dnn.convolution_forward(reference, x, w, conv, algo="WINOGRAD")
+    for algo in dnn.ConvolutionFwdAlgo:
+        assert dnn.get_convolution_forward_workspace_size(reference, x, w, conv, algo=algo) == 0
+        assert (dnn.convolution_forward(reference, x, w, conv, algo=algo) == 4).all()
+    for algo in dnn.ConvolutionBwdDataAlgo:
+        dx = np.empty_like(x)
+        dnn.convolution_backward_data(reference, w, np.ones((1, 1, 2, 2), np.float32), conv, dx, algo=algo)
+        assert (dx == [[1, 2, 1], [2, 4, 2], [1, 2, 1]]).all()
+    for algo in dnn.ConvolutionBwdFilterAlgo:
+        dw = np.empty_like(w)
+        dnn.convolution_backward_filter(reference, x, np.ones((1, 1, 2, 2), np.float32), conv, dw, algo=algo)
+        assert (dw == 4).all()
+    with pytest.raises(dnn.BadParam, match="algo"):
+        dnn.convolution_forward(reference, x, w, conv, algo="STRASSEN")
