@@ -19,11 +19,15 @@ def check_dim(dim: int, spec: TensorSpec, name: str) -> None:
         raise BadParam(argument="dim", expected=f"0 to {len(spec.dims) - 1}, a dim of {name}", got=dim)
 
 
+def _half_dims(dims: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    return (*dims[:dim], dims[dim] // 2, *dims[dim + 1 :])
+
+
 def _check_halves(x: TensorSpec, half: TensorSpec, name: str, dim: int) -> None:
     check_dim(dim, x, "x")
     if x.dims[dim] % 2:
         raise BadParam(argument=f"x.dims[{dim}]", expected="an even number: a unit and its gate", got=x.dims[dim])
-    wanted = (*x.dims[:dim], x.dims[dim] // 2, *x.dims[dim + 1 :])
+    wanted = _half_dims(x.dims, dim)
     if half.dims != wanted:
         raise BadParam(argument=f"{name}.dims", expected=f"{wanted}: half of x along dim {dim}", got=half.dims)
     if half.dtype is not x.dtype:
@@ -57,8 +61,7 @@ class GLUForward(_Halved):
         if "x" in values:
             x, dim = values["x"], values.get("dim", 0)
             if 0 <= dim < len(x.dims):
-                dims = (*x.dims[:dim], x.dims[dim] // 2, *x.dims[dim + 1 :])
-                values.setdefault("y", TensorSpec.packed(x.dtype, dims))
+                values.setdefault("y", TensorSpec.packed(x.dtype, _half_dims(x.dims, dim)))
 
     def validate(self) -> None:
         super().validate()
@@ -85,7 +88,10 @@ class GLUBackward(_Halved):
     @classmethod
     def complete(cls, values: dict[str, Any]) -> None:
         if "x" in values:
-            values.setdefault("dx", TensorSpec.packed(values["x"].dtype, values["x"].dims))
+            x, dim = values["x"], values.get("dim", 0)
+            values.setdefault("dx", TensorSpec.packed(x.dtype, x.dims))
+            if 0 <= dim < len(x.dims):
+                values.setdefault("dy", TensorSpec.packed(x.dtype, _half_dims(x.dims, dim)))
 
     def validate(self) -> None:
         super().validate()

@@ -227,12 +227,14 @@ def size_steps(case: Case) -> list[tuple[str, Step]]:
 
 
 def capped(case: Case, most: int) -> Case:
-    """Return the case with all sizes that allow it at `most` or less."""
+    """Return the case with all sizes that allow it at `most` or less; what must be even is 2 at least."""
     for _ in range(2):  # a filter has to be smaller before its image can be
         for name, index in places(case.problem, valid=not _must_fail(case)):
             size = size_at(case.problem, (name, index))
             if size is not None and size > most:
-                found = next(resized(case.problem, (name, index), most, valid=not _must_fail(case)), None)
+                sizes = [most, most - 1 if most > 1 else 2]  # one of them is even
+                ways = (resized(case.problem, (name, index), n, valid=not _must_fail(case)) for n in sizes if n < size)
+                found = next(itertools.chain.from_iterable(ways), None)
                 case = next(rewritten(case, found), case)
     return case
 

@@ -108,7 +108,7 @@ def _entry(view: View, place: tuple[int, ...]) -> View:
 
 def reduce(low: Lowering, op: ReduceTensorOp, x: View, y: View) -> None:
     """Add a reduction over the dims that are 1 in y."""
-    low.emit(ReduceTensor, (x, y, None), (op, None, NanPropagation.PROPAGATE_NAN))
+    low.emit(ReduceTensor, (x, y, None), (op, None, NanPropagation.PROPAGATE_NAN, False))
 
 
 def _reduction(low: Lowering) -> None:
