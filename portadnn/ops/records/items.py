@@ -161,14 +161,19 @@ def _plain_soft(*names: str) -> plain.Describe:
     return tensors
 
 
+_OF_ONE_DIM = ("nchw", "shifted", "spread")  # the layouts that differ
+
+
 def _multi(draws: Draws, choices: Choices, op: str) -> str:
     batch, classes = choices["rows"]
     dtype = choices["dtype"]
     each = choices["reduction"] is LossReduction.NONE
-    x = tensor(dtype, (batch, classes), draws.choice(("nchw", "spread")))
+    tensors = Tensors(draws, dtype, choices["layout"])
     index = draws.choice((DataType.INT64, DataType.INT32))
-    words = [op, f"x={x}", f"target={tensor(index, (batch,))}", f"weight={tensor(dtype, (classes,))}"]
-    words += [f"loss={tensor(dtype, (batch if each else 1,))}", f"p={choices['p']}"]
+    rows, weights, losses = (draws.choice(_OF_ONE_DIM) for _ in range(3))
+    words = [op, f"x={tensors.text((batch, classes))}", f"target={tensor(index, (batch,), rows)}"]
+    words.append(f"weight={tensor(dtype, (classes,), weights)}")
+    words += [f"loss={tensor(dtype, (batch if each else 1,), losses)}", f"p={choices['p']}"]
     return " ".join([*words, f"reduction={choices['reduction'].name.lower()}"])
 
 
@@ -424,7 +429,7 @@ RECORDS = (
         multi_margin_loss_forward,
         Drawing(
             _multi,
-            {"dtype": TYPES, "reduction": _REDUCTIONS, "p": (1, 2)},
+            _crossed(reduction=_REDUCTIONS, p=(1, 2)),
             {"rows": ((3, 5), (17, 1), (1, 300), (200, 33), (7, 8), (1100, 2))},
             {"margin": (1.0, 0.5, 2.0)},
         ),
