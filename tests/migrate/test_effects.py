@@ -13,7 +13,7 @@ from portadnn import mapping
 from portadnn.migrate.events import Argument, Event, Place
 from portadnn.migrate.model import effects
 from portadnn.migrate.model.fields import completed
-from portadnn.migrate.model.kinds import kind_of
+from portadnn.migrate.model.kinds import destroyer_of, kind_of
 from portadnn.migrate.model.state import Deed, State, Thing
 from portadnn.migrate.values import UNKNOWN, Value, items, known, pointer, thing
 
@@ -58,24 +58,56 @@ CREATES = [
 ]
 
 
+NOT_DESTROYED = {"miopenCreateMhaDescriptor", "miopenCreateSoftmaxDescriptor"}  # nothing in miopen.h destroys them
+PROBLEM = re.compile(r"miopenCreate(Conv|Mha|Softmax|Activation|Batchnorm|Bias)Problem")
+OPERATOR = re.compile(r"miopenCreateOp(Conv|Activation|Bias|BatchNorm)(Forward|Backward|Inference)")
+
+
 @pytest.mark.parametrize(("name", "parameter"), CREATES, ids=[name for name, _ in CREATES])
 def test_what_is_created_has_a_kind_and_can_be_destroyed(name: str, parameter: mapping.Parameter) -> None:
-    world = World()
-    given = [pointer("x") if p is parameter else UNKNOWN for p in FUNCTIONS[name].latest]
+    world = World(Thing("plan", "fusion", "plan"))
+    plan = {"fusePlanDesc": thing("plan")}
+    given = [pointer("x") if p is parameter else plan.get(p.name, UNKNOWN) for p in FUNCTIONS[name].latest]
     world.call(name, *given)
     made = world.state.variables["x"]
     assert made.kind == "thing"
     one = world.state.things[made.data]
     assert (one.created, one.destroyed, one.library) == (1, None, "miopen" if name.startswith("miopen") else "cudnn")
     assert one.kind
-    if re.match(r"miopenCreate(Op[A-Z]|MhaDesc|SoftmaxDesc)", name) and name != "miopenCreateOperatorArgs":
-        return  # ends with its plan, or has no call that ends it
-    destroy = re.sub(
-        r"Destroy\w+Problem$", "DestroyProblem", name.replace("Create", "Destroy").replace("WithStream", "")
-    )
+    destroy = name.replace("Create", "Destroy").replace("WithStream", "")
+    if name in NOT_DESTROYED:
+        assert destroy not in FUNCTIONS
+        assert destroyer_of(name) == ""
+        return
+    if OPERATOR.fullmatch(name):
+        destroy, made = "miopenDestroyFusionPlan", thing("plan")  # which takes its operators along
+    elif PROBLEM.fullmatch(name):
+        destroy = "miopenDestroyProblem"
     assert destroy in FUNCTIONS
+    assert destroyer_of(name) == destroy
     world.call(destroy, made)
-    assert world.state.things[made.data].destroyed == 2
+    assert world.state.things[one.id].destroyed == 2
+
+
+def test_a_plan_takes_its_own_operators_along() -> None:
+    world = World()
+    plans = [world.create("miopenCreateFusionPlan", path) for path in "pq"]
+    for plan, path in zip(plans, "ab", strict=True):
+        world.call("miopenCreateOpBiasForward", plan, pointer(path), UNKNOWN)
+    world.call("miopenDestroyFusionPlan", plans[0])
+    gone = [world.state.things[world.state.variables[path].data].destroyed for path in "paqb"]
+    assert gone == [5, 5, None, None]
+
+
+def test_a_problem_keeps_each_of_its_tensors() -> None:
+    world = World(*(Thing(name, "tensor", name) for name in "xy"))
+    world.call("miopenCreateBiasProblem", pointer("p"), known("miopenProblemDirectionForward"))
+    problem = world.state.variables["p"]
+    for id_, name in (("miopenTensorBiasX", "x"), ("miopenTensorBiasY", "y")):
+        world.call("miopenSetProblemTensorDescriptor", problem, id_, thing(name))
+    fields = world.fields(problem)
+    assert [fields[id_].data for id_ in ("miopenTensorBiasX", "miopenTensorBiasY")] == ["x", "y"]
+    assert fields["direction"].data == "miopenProblemDirectionForward"
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

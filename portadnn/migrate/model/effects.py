@@ -135,7 +135,14 @@ def _destroy(event: Event, state: State) -> None:
         sure = value.kind == "thing"
         for option in value.options:
             if option.kind == "thing" and (old := state.things.get(option.data)) is not None:
-                state.things[old.id] = replace(old, destroyed=event.number, certain=old.certain and sure)
+                for gone in (old, *_belonging(old, state)):
+                    state.things[gone.id] = replace(gone, destroyed=event.number, certain=gone.certain and sure)
+
+
+def _belonging(plan: Thing, state: State) -> list[Thing]:
+    """Return the operators that a fusion plan takes with it."""
+    made_in = ((one, one.fields.get("fusePlanDesc", UNKNOWN)) for one in state.things.values() if one.kind == "fusion")
+    return [one for one, owner in made_in if owner.kind == "thing" and owner.data == plan.id]
 
 
 # Setting --------------------------------------------------------------------------------------------------------
@@ -226,7 +233,7 @@ def _settings(event: Event, target: Parameter) -> dict[str, Value]:
             settings = {key: _cut(value, count.data) for key, value in settings.items()}
     if "mathType" not in settings and "math" in settings:
         settings["mathType"] = settings["math"]
-    for attribute, value in (("attr", "value"), ("attributeName", "arrayOfElements")):
+    for attribute, value in (("attr", "value"), ("attributeName", "arrayOfElements"), ("id", "descriptor")):
         if attribute in settings and settings[attribute].kind == "known":
             settings[str(settings[attribute].data)] = settings.get(value, UNKNOWN)
     return settings

@@ -1,10 +1,11 @@
-"""Which kind of thing a C type stands for."""
+"""Which kind of thing a C type stands for, and which function destroys what another creates."""
 
 from __future__ import annotations
 
 import functools
 import re
 
+from ...mapping import table
 from ..events import Library
 
 KINDS = {
@@ -67,3 +68,23 @@ def library_of(type_: str) -> Library | None:
     """Return whose type it is."""
     found = _TYPE.search(type_)
     return None if found is None else "miopen" if found[1] == "miopen" else "cudnn"
+
+
+@functools.cache
+def destroyer_of(creator: str) -> str:
+    """Return the function that destroys what a Create function makes; "" if there is none.
+
+    An operator of a fusion plan lives as long as its plan. MIOpen has no function that destroys the descriptors of
+    attention and of softmax (miopen.h up to rocm-7.13).
+    """
+    destroyer = creator.replace("Create", "Destroy", 1).removesuffix("WithStream")
+    for of_one, of_all in _SHARED_DESTROYERS.items():
+        if re.fullmatch(of_one, destroyer):
+            destroyer = of_all
+    return destroyer if destroyer in table().functions else ""
+
+
+_SHARED_DESTROYERS = {
+    r"miopenDestroy\w+Problem": "miopenDestroyProblem",
+    r"miopenDestroyOp[A-Z]\w+": "miopenDestroyFusionPlan",
+}

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from ... import mapping
 from .. import versions
 from ..events import Library
+from ..model.kinds import destroyer_of
 from ..names import function_offered, in_portadnn, shared_enumerations
 from .problems import posed
 
@@ -51,6 +52,7 @@ WORDS: dict[str, Callable[[mapping.Function], bool]] = {
     "not in MIOpen 1": _late,
     "not in portadnn": lambda f: not in_portadnn(f.name),
     "with older signatures": lambda f: bool(f.changes) and not gone(f),
+    "that have a destroyer": lambda f: bool(destroyer_of(f.name)),
     "that compute": lambda f: f.name in posed("cudnn"),
     "with enumerators": lambda f: any(p.type in shared_enumerations() for p in f.latest),
 }

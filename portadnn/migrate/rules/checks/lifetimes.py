@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from ....mapping import table
 from ...answers import answer
 from ...events import Event
+from ...model.kinds import destroyer_of
 from ...model.state import Deed
 from ..journals import once
 from ..registry import check
@@ -53,15 +54,15 @@ def never_destroyed(situation: Situation) -> Iterator[Hit]:
     argument = event.arguments[0] if event.arguments else None
     if not situation.whole or argument is None or argument.value.kind != "pointer" or "[" in str(argument.value.data):
         return
+    destroy = destroyer_of(event.function)
     destroyed = once(situation.journal, "destroyed", _Destroyed)
     near = destroyed.near.get((event.library, _scope(event)))
     if near is None or destroyed.may_be(event, str(argument.value.data)):
         return
     deed = situation.journal.get(event.number)
-    if deed is not None and deed.kept and event.function.replace("Create", "Destroy", 1) in destroyed.functions:
+    if deed is not None and deed.kept and destroy in destroyed.functions:
         return
     name = _variable(str(argument.value.data)).removeprefix("this->").removeprefix("this.")
-    destroy = event.function.replace("Create", "Destroy", 1)
     words = {"name": name, "destroy": f"{destroy if event.library == 'miopen' else _in_miopen(destroy)}({name});"}
     yield Hit("possible", words=words, related=((near, "others are destroyed"),))
 
@@ -127,7 +128,7 @@ class _Destroyed:
 
     def may_be(self, made: Event, path: str) -> bool:
         """Tell whether one may be about what a call made: it is, it is called so, or nobody knows what it is."""
-        function = made.function.replace("Create", "Destroy", 1)
+        function = destroyer_of(made.function)
         return (
             function in self._anything
             or (function, _member(path), _scope(made)) in self._made
