@@ -191,7 +191,7 @@ LINES: list[Row] = [
         ("convolution_forward x=f32:1x3x8x8 w=f32:4x3x3x3 groups=a", "groups", ("numbers", "'a'")),
         ("convolution_forward x=f32:5 w=f32:4x3x3x3", "w.dims", ("1 dims as x", "(4, 3, 3, 3)")),
         ("convolution_forward x=f32:5 w=f32:4", "x.dims", ("3 to 8", "(5,)")),
-        ("convolution_forward x=f32:1x3x8x8 w=f32:4x3x3x3 compute_type=i8", "compute_type", ("f32", "'i8'")),
+        ("convolution_forward x=f32:1x3x8x8 w=f32:4x3x3x3 compute_type=q8", "compute_type", ("f32", "'q8'")),
         ("pooling_forward x=f32:1x3x8x8 mode=max window=2,x", "window", ("numbers", "'2,x'")),
         ("pooling_forward x=f32:1x3x8x8 mode=max window=0,2", "pooling.window", (">= 1", "(0, 2)")),
     )
