@@ -13,8 +13,10 @@ import numpy as np
 import portadnn as dnn
 
 from .arena import GUARD, SUB_BUFFER, Arena, Layout, Place
+from .items import ITEMS
 from .operations import OPERATIONS, Given, Operand, Operation
 
+DRAWN = OPERATIONS | ITEMS
 VARIANTS = 6  # cases of one operation and one layout, so that its kernels are compiled once
 REPEATS = 3  # the third call is one that was bound to its arguments
 ARENA = 1 << 17
@@ -59,7 +61,7 @@ class Scenario:
 
 def _values(rng: np.random.Generator, operand: Operand, place: Place) -> np.ndarray[Any, Any]:
     if place.dtype.kind != "f":
-        return np.zeros(place.dims, place.dtype)
+        return rng.integers(0, operand.below, place.dims).astype(place.dtype)
     drawn = rng.uniform(operand.low, 1.0, place.dims).astype(place.dtype)
     first = tuple(slice(0, 1) if s == 0 else slice(None) for s in place.strides)
     return np.broadcast_to(drawn[first], place.dims)
@@ -69,8 +71,8 @@ def _values(rng: np.random.Generator, operand: Operand, place: Place) -> np.ndar
 def scenario(seed: int, number: int, only: str = "") -> Scenario:
     """Draw an operation and where its operands lie."""
     rng = np.random.default_rng([seed, number])
-    names = [name for name in OPERATIONS if name.startswith(only)]
-    operation = OPERATIONS[names[number % len(names)]](rng)
+    names = [name for name in DRAWN if name.startswith(only)]
+    operation = DRAWN[names[number % len(names)]](rng)
     dtype = str(rng.choice(operation.types))
     layout = Layout(rng, ARENA)
     places = {}

@@ -24,6 +24,7 @@ class Operand:
     broadcast: bool = True
     dtype: str = ""  # that of the call
     low: float = -1.0  # numbers are drawn from there to 1
+    below: int = 1  # integers are drawn from 0 to less than that
     like: str = ""  # the operand whose strides it must have
 
 
