@@ -156,7 +156,7 @@ def _call(torch: Any, problem: Problem, t: dict[str, Any]) -> Callable[[], Any] 
     if problem.op == "dropout_forward":
         p: Any = problem
         return lambda: torch.ops.aten.native_dropout(t["x"], p.dropout, True)
-    call = _tensor_operation(torch, problem, t)
+    call = _tensor_operation(torch, problem, t) or _layer_operation(torch, problem, t)
     if call is not None:
         return call
     try:
@@ -196,3 +196,22 @@ def _tensor_operation(torch: Any, p: Any, t: dict[str, Any]) -> Callable[[], Any
         function = functions[p.operation]
         return lambda: function(t["a"], t["b"], out=t["c"])
     return None
+
+
+def _layer_operation(torch: Any, p: Any, t: dict[str, Any]) -> Callable[[], Any] | None:
+    """Return the operator of MIOpen's younger layers; PyTorch has rotary embeddings and Adam only of many operators."""
+    aten = torch.ops.aten
+    reduction = {"NONE": 0, "MEAN": 1, "SUM": 2}[p.reduction.name] if "margin_loss" in p.op else 0
+    calls: dict[str, Callable[[], Any]] = {
+        "glu_forward": lambda: aten.glu(t["x"], p.dim),
+        "glu_backward": lambda: aten.glu_backward(t["dy"], t["x"], p.dim),
+        "prelu_backward": lambda: aten._prelu_kernel_backward(t["dy"], t["x"], t["weight"]),
+        "soft_margin_loss_forward": lambda: aten.soft_margin_loss(t["x"], t["target"], reduction),
+        "soft_margin_loss_backward": lambda: aten.soft_margin_loss_backward(t["dloss"], t["x"], t["target"], reduction),
+        "multi_margin_loss_forward": lambda: aten.multi_margin_loss(
+            t["x"], t["target"], p.p, 1.0, t["weight"], reduction
+        ),
+        "cat_forward": lambda: torch.cat([t[name] for name in p.inputs if name in t], p.dim),
+        "kthvalue_forward": lambda: torch.kthvalue(t["x"], p.k, p.dim),
+    }
+    return calls.get(p.op)

@@ -67,7 +67,7 @@ adam(PARAMETER_LIST) {
         OUT(max_exp_avg_sq_out, i, top);
 #endif
 #ifdef HAS_HALF
-        OUT(param_half, i, IN(param_out, i));
+        OUT(param_half, i, p);
 #endif
     }
 }

@@ -58,7 +58,7 @@ class Driver:
     read : callable or None
         Options by letter, or by long name, and a data type's code to problem lines, one for each direction.
     blended : bool
-        Whether it takes alpha and beta.
+        Whether it takes the run-time numbers, alpha and beta most often.
     letters : dict of str to str
         Letters of long options.
     """

@@ -94,6 +94,24 @@ SMALL = [
     "spatial_tf_grid_generator_backward dgrid=f32:2x4x5x2",
     "spatial_tf_sampler_forward x=f32:2x3x4x5 dims=2,3,6,7",
     "spatial_tf_sampler_backward x=f32:2x3x4x5 dims=2,3,6,7",
+    "multi_head_attn_forward q=f32:3x2x1x4 k=f32:5x2x1x4 v=f32:5x2x1x4 w=f32:64 heads=2 "
+    "q_proj=2 k_proj=2 v_proj=2 o_proj=4",
+    "multi_head_attn_backward_data q=f32:3x2x1x4 k=f32:5x2x1x4 v=f32:5x2x1x4 w=f32:64 heads=2 "
+    "q_proj=2 k_proj=2 v_proj=2 o_proj=4",
+    "multi_head_attn_backward_weights q=f32:3x2x1x4 k=f32:5x2x1x4 v=f32:5x2x1x4 dw=f32:64 heads=2 "
+    "q_proj=2 k_proj=2 v_proj=2 o_proj=4",
+    "adam param=f32:2x3x4 grad=f32:2x3x4 exp_avg=f32:2x3x4 exp_avg_sq=f32:2x3x4",
+    "glu_forward x=f32:2x6x5 dim=1",
+    "glu_backward x=f32:2x6x5 dy=f32:2x3x5 dim=1",
+    "prelu_backward x=f32:2x3x4 weight=f32:1x3x1 dy=f32:2x3x4 dx=f32:2x3x4 dweight=f32:1x3x1",
+    "rope_forward x=f32:2x3x4x6 cos=f32:1x1x4x6 sin=f32:1x1x4x6",
+    "rope_backward dy=f32:2x3x4x6 cos=f32:1x1x4x6 sin=f32:1x1x4x6",
+    "soft_margin_loss_forward x=f32:2x3x4 target=f32:2x3x4 reduction=mean",
+    "soft_margin_loss_backward x=f32:2x3x4 target=f32:2x3x4 dloss=f32:2x3x4 reduction=sum",
+    "multi_margin_loss_forward x=f32:7x5 target=i64:7 weight=f32:5 reduction=mean",
+    "cat_forward x0=f32:2x3x4 x1=f32:2x1x4 dim=1",
+    "kthvalue_forward x=f32:2x7x4 k=3 dim=1",
+    "getitem_backward dy=f32:2x2x5 dx=f32:4x2x9 slices=2,0,9,2 offset=1",
 ]
 
 
@@ -413,7 +431,7 @@ def test_peer_computes_the_same_problem(line):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     from portadnn.benchmarks.peers.backends import TorchPeer
 
-    if line.startswith(("divisive", "ctc")):
+    if line.startswith(("divisive", "ctc", "multi_head_attn", "adam", "rope", "getitem")):
         with pytest.raises(NoEquivalent, match="torch has no"):
             TorchPeer("cpu").sides(*parse_line(line))
         return

@@ -300,11 +300,19 @@ LINES = [
         "reduce -A 1 -B 0 -C 1 -D 2,3,4,5 -R 0,2 -O 7 -N 0 -I 0",
     ),
     ("dropout_forward x=f32:2x3x4 dropout=0.25", "dropout -F 1 -d 2,3,4 -p 0.25"),
+    (
+        "adam param=f32:2x3x1 grad=f32:2x3x1 exp_avg=f32:2x3x1 exp_avg_sq=f32:2x3x1 grad_scale=i32:1 "
+        "adamw=yes maximize=yes lr=0.5 beta1=0.25 beta2=0.75 eps=0.125 weight_decay=2",
+        "ampadamw -F 1 -d 2x3x1 -l 0.5 -1 0.25 -2 0.75 -e 0.125 -W 2 -a 0 -m 1",
+    ),
+    ("glu_forward x=f16:2x6x5 dim=1", "glufp16 -D 2x6x5 -F 1 -R 1"),
+    ("glu_backward x=f32:2x6x5 dy=f32:2x3x5 dim=1", "glu -D 2x6x5 -F 0 -R 1"),  # it has both directions, or forward
 ]
 NONE = [
     ("convolution_forward x=f64:1x1x3x3 w=f64:1x1x3x3", "conv takes no float64"),
     ("convolution_forward x=f32:1x1x3x3 w=f32:1x1x3x3 mode=convolution", "MIOpen does not flip filters"),
     ("activation_forward x=f32:1x1x3x3 mode=swish", "MIOpen has no SWISH"),
+    ("adam param=bf16:2x1x1 grad=bf16:2x1x1 exp_avg=bf16:2x1x1 exp_avg_sq=bf16:2x1x1", "adam takes no bfloat16"),
     ("add_tensor a=f32:1x1x1x1 c=f32:1x1x3x3", "the driver has no such operation"),
 ]
 
@@ -387,6 +395,7 @@ WORDS = (
         "reducefp16",
         "reducefp64",
     ],
+    *["ampadam", "adamw", "adamwfp16", "ampadamw"],
 )
 
 

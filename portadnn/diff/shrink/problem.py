@@ -13,9 +13,11 @@ from dataclasses import fields, replace
 from typing import Any
 
 from ...errors import DnnError
+from ...ops.attention.problems import Attention
 from ...ops.convolution.calls import Convolution
 from ...ops.rnn.problems import RNN
 from ...problem import Problem, TensorSpec
+from .attention import attention_numbers, attention_sizes, attention_with
 from .rnn import rnn_with, sizes
 
 Place = tuple[str, int]  # a tensor and an axis of it, or a parameter and a place in its tuple (0 for a plain number)
@@ -61,6 +63,8 @@ def changed(problem: Problem, changes: Mapping[str, Any]) -> Problem | None:
     try:
         if isinstance(problem, RNN):
             found: Problem = rnn_with(problem, changes)
+        elif isinstance(problem, Attention):
+            found = attention_with(problem, changes)
         else:
             values = {name: value for name, value in _given(problem).items() if name not in derived(problem)}
             values.update(changes)
@@ -93,6 +97,8 @@ def places(problem: Problem, *, valid: bool = True) -> list[Place]:
     """Return where a problem has sizes that are nobody else's."""
     if isinstance(problem, RNN) and valid:
         return [(name, 0) for name in (*sizes(problem), "hidden_size", "num_layers")]
+    if isinstance(problem, Attention) and valid:
+        return [(name, 0) for name in (*attention_sizes(problem), *attention_numbers(problem))]
     follow = derived(problem) if valid else ()
     found: list[Place] = []
     for f in fields(problem):
@@ -111,8 +117,8 @@ def size_at(problem: Problem, place: Place) -> int | None:
     """Return the size at a place; None where the problem has no such place any more."""
     name, index = place
     value = getattr(problem, name, None)
-    if value is None and isinstance(problem, RNN):
-        value = sizes(problem).get(name)
+    if value is None and isinstance(problem, (RNN, Attention)):
+        value = (sizes(problem) if isinstance(problem, RNN) else attention_sizes(problem)).get(name)
     if isinstance(value, TensorSpec):
         value = value.dims
     if isinstance(value, tuple):
@@ -131,7 +137,7 @@ def resized(problem: Problem, place: Place, size: int, *, valid: bool = True) ->
     old = size_at(problem, place)
     if old is None:
         return
-    if isinstance(problem, RNN) and valid:
+    if isinstance(problem, (RNN, Attention)) and valid:
         found = changed(problem, {place[0]: size})
         yield from () if found is None else (found,)
         return

@@ -17,6 +17,7 @@ import numpy as np
 from ...bfloat16 import as_float64
 from ...enums import ActivationMode, DataType, DnnEnum
 from ...errors import DnnError
+from ...ops.attention.problems import Attention
 from ...ops.rnn.problems import RNN
 from ...problem import ALIGNMENT, Problem, TensorSpec
 from ..cases import Case, one_memory, problem_line
@@ -95,7 +96,7 @@ def _dtype(case: Case) -> Iterator[Case]:
     }
     if getattr(case.problem, "compute_type", None) is not None:
         changes["compute_type"] = None
-    if isinstance(case.problem, RNN):
+    if isinstance(case.problem, (RNN, Attention)):
         yield from _with(case, changes)
     else:
         yield from rewritten(case, replaced(case.problem, changes, valid=not _must_fail(case)))

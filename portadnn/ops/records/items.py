@@ -60,6 +60,19 @@ def _driver(base: str, dims: str = "D", types: Sequence[DataType] = form.SHORT, 
     return form.Driver(base, write)
 
 
+def _adam_line(problem: Any, numbers: form.Numbers) -> str:
+    """Return the options of the driver of Adam, AdamW, or either with scaled gradients ("amp")."""
+    if problem.transformers:
+        raise form.NoLine("the driver of Transformers' AdamW is another")
+    scaled = problem.grad_scale is not None or problem.found_inf is not None
+    name = f"{'amp' if scaled else ''}adam{'w' if problem.adamw else ''}"
+    types = (DataType.FLOAT,) if scaled else (DataType.FLOAT, DataType.HALF)
+    said = {"F": 1, "d": "x".join(map(str, problem.param.dims)), "l": numbers["lr"]}
+    said |= {"1": numbers["beta1"], "2": numbers["beta2"], "e": numbers["eps"], "W": numbers["weight_decay"]}
+    said |= {"a": int(problem.amsgrad), "m": int(problem.maximize)}
+    return f"{form.first_word(name, problem.param, types)} {form.written(**said)}"
+
+
 def _halves(x: tuple[int, ...], dim: int) -> tuple[int, ...]:
     return (*x[:dim], x[dim] // 2, *x[dim + 1 :])
 
@@ -269,7 +282,7 @@ _REDUCTIONS = tuple(LossReduction)
 _MORE_PARTS: dict[str, Any] = {
     str(i + 1): lambda p, i=i: "x".join(map(str, p.tensors[i].dims)) if i < len(p.parts) else None for i in range(1, 8)
 }
-_AXIS = _driver("glu", R=lambda p: p.dim)
+_AXIS = _driver("glu", R=lambda p: p.dim, F=lambda p: 0 if p.op == "glu_backward" else None)  # 0 is both directions
 _ROTARY = _driver("rope", "X")
 _SOFT = _driver("softmarginloss", R=lambda p: p.reduction.name.lower())
 
@@ -472,7 +485,14 @@ RECORDS = (
             _adam,
             _crossed(variant=("plain", "amsgrad", "adamw", "transformers")),
             {**_TURNS, "mixed": (False, True)},
-            {"step": (1.0, 3.0), "lr": (0.125,), "weight_decay": (0.0, 0.25), "eps": (0.0078125,)},
+            {
+                "step": (1.0, 3.0),
+                "lr": (0.125,),
+                "beta1": (0.875, 0.0, 0.5),
+                "beta2": (0.9921875, 0.0, 0.75),
+                "weight_decay": (0.0, 0.25),
+                "eps": (0.0078125,),
+            },
         ),
         Features(_plain_adam, sizes=_SMALL),
         Wrong(
@@ -492,7 +512,7 @@ RECORDS = (
             },
         ),
         Data((("*", (*_SPECIAL, "cancelling"), "roots of differences, and quotients"),), fit=_fit_adam),
-        driver=_driver("adam", "d", (DataType.FLOAT, DataType.HALF)),
+        driver=form.Driver("adam", _adam_line, blended=True),
     ),
     Operation(
         CatForward,

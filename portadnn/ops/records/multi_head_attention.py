@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from ...bfloat16 import as_float64
 from ...drawing import plain
 from ...drawing.draws import Draws
-from ...drawing.layouts import tensor
+from ...drawing.layouts import CLASSES, Tensors, tensor
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import DataType
 from ...operation import BAD, UNSUPPORTED, Before, Data, Features, Filling, Operation, Wrong, counterpart
@@ -34,17 +34,18 @@ from ..dropout import STATES_SIZE
 # Steps of queries and of keys, batch, beams
 _SIZES = ((3, 4, 2, 1), (5, 2, 1, 3), (1, 1, 1, 1), (2, 19, 3, 2), (17, 5, 2, 1), (4, 4, 2, 2))
 _PROJECTIONS = ("all", "none", "out", "in", "values", "all")
-_ORDERS = ("nchw", "swapped", "nchw", "spread")
 _EXTRAS = ("all", "none", "lengths", "windows", "residuals")
 _RESTS = ("", " scale=0.25", " attn_dropout=0.25", " post_dropout=0.5", " attn_dropout=0.5 post_dropout=0.25 scale=0.5")
 
 
-def _laid(dtype: DataType, dims: tuple[int, ...], order: str, *, written: bool = False) -> str:
-    """Return a tensor whose batch is outermost, or which has gaps."""
-    if order == "swapped":
+class _Laid(Tensors):
+    """Tensors of a call; "batch first" has the sequences' batch outermost, as most programs have it."""
+
+    def text(self, dims: Sequence[int], layout: str = "", *, written: bool = False) -> str:
+        if self.layout != "batch first":
+            return super().text(dims, layout, written=written)
         t, n, b, c = dims
-        return f"{dtype.code}:{t}x{n}x{b}x{c}/{b * c},{t * b * c},{c},1"
-    return tensor(dtype, dims, "nchw" if order == "nchw" or written else order)
+        return f"{self.dtype.code}:{t}x{n}x{b}x{c}/{b * c},{t * b * c},{c},1"
 
 
 def _sizes(draws: Draws, projections: str) -> tuple[tuple[int, int, int], tuple[int, int, int, int]]:
@@ -60,7 +61,8 @@ def _sizes(draws: Draws, projections: str) -> tuple[tuple[int, int, int], tuple[
 
 
 def _line(draws: Draws, choices: Choices, op: str) -> str:
-    dtype, order = choices["dtype"], choices["layout"]
+    dtype = choices["dtype"]
+    tensors = _Laid(draws, dtype, choices["layout"])
     queries, keys, batch, beams = choices["size"]
     own = choices["query_map"] is AttnQueryMap.ONE_TO_ONE
     sizes, projections = _sizes(draws, choices["projections"])
@@ -69,15 +71,15 @@ def _line(draws: Draws, choices: Choices, op: str) -> str:
     key_beams = beams if own else 1
     dims = {"q": (queries, batch, beams, sizes[0])}
     dims |= {"k": (keys, batch, key_beams, sizes[1]), "v": (keys, batch, key_beams, sizes[2])}
-    words = [op, *(f"{name}={_laid(dtype, shape, order)}" for name, shape in dims.items())]
+    words = [op, *(f"{name}={tensors.text(shape)}" for name, shape in dims.items())]
     out = (queries, batch, beams, layout.out)
     if op.endswith("forward"):
-        words.append(f"out={_laid(dtype, out, order, written=True)}")
+        words.append(f"out={tensors.text(out, written=True)}")
         if choices["extras"] in ("all", "residuals"):
-            words.append(f"residuals={_laid(dtype, out, order)}")
+            words.append(f"residuals={tensors.text(out)}")
     elif op.endswith("data"):
-        words += [f"d{name}={_laid(dtype, shape, order, written=True)}" for name, shape in dims.items()]
-        words.append(f"dout={_laid(dtype, out, order)}")
+        words += [f"d{name}={tensors.text(shape, written=True)}" for name, shape in dims.items()]
+        words.append(f"dout={tensors.text(out)}")
     if op.endswith("weights"):
         words.append(f"dw={tensor(dtype, (max(layout.size, 1),))}")
     elif layout.size:
@@ -106,8 +108,8 @@ def _kept(layout: Heads, steps: tuple[int, int], sequences: tuple[int, int], dro
 
 def _drawing(op: str) -> Drawing:
     projections = tuple(p for p in _PROJECTIONS if not (op.endswith("weights") and p == "none"))
-    crossed = {"dtype": TYPES, "biases": (0, 1), "query_map": tuple(AttnQueryMap)}
-    turns = {"size": _SIZES, "layout": _ORDERS, "projections": projections, "extras": _EXTRAS, "rest": _RESTS}
+    crossed = {"dtype": TYPES, "layout": (*CLASSES, "batch first"), "query_map": tuple(AttnQueryMap)}
+    turns = {"size": _SIZES, "biases": (0, 1), "projections": projections, "extras": _EXTRAS, "rest": _RESTS}
     return Drawing(_line, crossed=crossed, turns={**turns, "training": (True, False)})
 
 
