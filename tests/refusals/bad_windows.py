@@ -192,6 +192,13 @@ LINES: list[Row] = [
         ("convolution_forward x=f32:5 w=f32:4x3x3x3", "w.dims", ("1 dims as x", "(4, 3, 3, 3)")),
         ("convolution_forward x=f32:5 w=f32:4", "x.dims", ("3 to 8", "(5,)")),
         ("convolution_forward x=f32:1x3x8x8 w=f32:4x3x3x3 compute_type=q8", "compute_type", ("f32", "'q8'")),
+        ("convolution_forward x=f32:1x3x8x8 w=f32:4x3x3x3 compute_type=i8", "compute_type", ("f32", "'i8'")),
+        (
+            "op_tensor a=f32:1x1x1 b=f32:1x1x1 c=f32:1x1x1 operation=add compute_type=i64",
+            "compute_type",
+            ("f32", "'i64'"),
+        ),
+        ("reduce_tensor a=f32:2x3x4 c=f32:1x1x1 compute_type=u8", "compute_type", ("f32", "'u8'")),
         ("pooling_forward x=f32:1x3x8x8 mode=max window=2,x", "window", ("numbers", "'2,x'")),
         ("pooling_forward x=f32:1x3x8x8 mode=max window=0,2", "pooling.window", (">= 1", "(0, 2)")),
     )
