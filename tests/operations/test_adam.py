@@ -7,6 +7,7 @@ import pytest
 from where import BACKENDS, open_handle
 
 import portadnn as dnn
+from portadnn.bfloat16 import as_float64
 
 DIMS, STEPS = (3, 5, 7), 4
 RATE = {"lr": 0.0625, "beta1": 0.875, "beta2": 0.984375, "eps": 2.0**-10}
@@ -71,6 +72,21 @@ def test_mixed_precision(backend):
         assert h.to_numpy(count).tolist() == [STEPS]
         np.testing.assert_allclose(h.to_numpy(p), want, 2e-5, 2e-6)
         assert (h.to_numpy(half) == h.to_numpy(p).astype(np.float16)).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_half_copy_is_rounded_once(backend):
+    """Of bfloat16 parameters the copy has all bits of a half: it is not the bfloat16 result converted."""
+    bf16 = dnn.DataType.BFLOAT16
+    start = as_float64(bf16.stored(np.random.default_rng(0).standard_normal(DIMS)))
+    grad = as_float64(bf16.stored(gradients()[0]))
+    with open_handle(backend) as h:
+        p, g, m, v = (h.device.asarray(bf16.stored(values)) for values in (start, grad, 0 * grad, 0 * grad))
+        half = h.empty(DIMS, np.float16)
+        dnn.adam(h, p, g, m, v, param_half=half, **RATE)
+        want = steps(start, [grad])
+        np.testing.assert_allclose(h.to_numpy(half), want, 2**-10, 1e-6)
+        np.testing.assert_allclose(as_float64(h.to_numpy(p)), want, 2**-7, 1e-6)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
