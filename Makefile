@@ -50,7 +50,7 @@ clean:  ## Remove everything that make made
 # A stamp says that .venv holds these extras, as pyproject.toml has them now.
 $(VENV)/.stamp-demo: EXTRAS := cpu demo
 $(VENV)/.stamp-test: EXTRAS := cpu test nvrtc
-$(VENV)/.stamp-dev: EXTRAS := cpu dev
+$(VENV)/.stamp-dev: EXTRAS := cpu dev test
 $(VENV)/.stamp-docs: EXTRAS := docs
 
 $(VENV)/.stamp-%: pyproject.toml .ci/setup
