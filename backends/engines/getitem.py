@@ -76,7 +76,7 @@ def _sums(problem: GetitemBackward, device: Device) -> tuple[list[Launch], int]:
     dx, dy, head = (offset_expression(axes, i, "i") for i in range(3))
     operands = [
         Operand("dy", 0, problem.dy, dy),
-        Operand("dx", problem.index("dx"), problem.dx, f"({dx} + {base}ll)", written=True),
+        Operand("dx", problem.index("dx"), problem.dx, f"({dx} + (i64){base})", written=True),
     ]
     defines: Defines = {"COUNT": count, "ADD": int(problem.add)}
     more: list[Parameter] = []

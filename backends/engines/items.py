@@ -137,7 +137,7 @@ def _cat(problem: Problem, device: Device) -> Sequence[Launch]:
             y = offset_expression(axes, 1, "i")
             operands = [
                 Operand("x", problem.index(name), x, offset_expression(axes, 0, "i")),
-                Operand("y", problem.index("y"), problem.y, f"({y} + {first}ll)", written=True),
+                Operand("y", problem.index("y"), problem.y, f"({y} + (i64){first})", written=True),
             ]
             launches.append(each(device, problem, "COPY", operands, x.size))
         first += x.dims[problem.dim] * problem.y.strides[problem.dim]
@@ -160,13 +160,13 @@ def _prelu(problem: Problem, device: Device) -> Sequence[Launch]:
                 name,
                 problem.index(name),
                 spec,
-                f"({offset_expression(axes, place, 'r')} + (o) * {spec.strides[1] if kept else 0}ll)",
+                f"({offset_expression(axes, place, 'r')} + (o) * (i64){spec.strides[1] if kept else 0})",
                 "o, r",
             )
             for place, (name, spec) in enumerate((("x", x), ("dy", problem.dy)))
         ]
         out = Operand(
-            "out", problem.index("dweight"), problem.dweight, f"((o) * {problem.dweight.strides[1]}ll)", "o", True
+            "out", problem.index("dweight"), problem.dweight, f"((o) * (i64){problem.dweight.strides[1]})", "o", True
         )
         launches += _sum(device, problem, "PRELU", operands, out, channels, x.size // channels)
     if problem.dx is not None and x.size:
@@ -221,9 +221,11 @@ def _multi_margin(problem: Problem, device: Device) -> Sequence[Launch]:
     rows = problem.reduction is LossReduction.NONE
     mean = problem.reduction is LossReduction.MEAN
     operands = [Operand(name, place, getattr(problem, name)) for place, name in enumerate(problem.inputs)]
-    out = Operand("out", problem.index("loss"), problem.loss, f"((o) * {problem.loss.strides[0]}ll)", "o", written=True)
+    out = Operand(
+        "out", problem.index("loss"), problem.loss, f"((o) * (i64){problem.loss.strides[0]})", "o", written=True
+    )
     steps = (*problem.x.strides, *problem.target.strides, *problem.weight.strides)
-    defines: Defines = {f"STEP_{letter}": f"{step}ll" for letter, step in zip("nctw", steps, strict=True)}
+    defines: Defines = {f"STEP_{letter}": f"(i64){step}" for letter, step in zip("nctw", steps, strict=True)}
     defines |= {"MULTI": 1, "CLASSES": classes, "P": problem.p, **({"ROWS": 1} if rows else {})}
     margin = [number("real", "margin", ScalarArg(0, _real(problem)))]
     results, terms = (batch, classes) if rows else (1, batch * classes)
@@ -306,7 +308,7 @@ def _kth(problem: Problem, device: Device) -> Sequence[Launch]:
     axes = coalesce(problem.y.dims, (row, problem.y, problem.indices))
     operands = _operands(problem, names, axes)
     items = 1 if device.info.schedule == "cpu" else min(256, 1 << max(5, (x.dims[axis] - 1).bit_length()))
-    defines: Defines = {"COUNTED": x.dims[axis], "STEP": f"{x.strides[axis]}ll"}
+    defines: Defines = {"COUNTED": x.dims[axis], "STEP": f"(i64){x.strides[axis]}"}
     k = [number("int", "K", ConstantArg(np.int32(problem.k)))]
     return [launch(device, problem, "select", "kth_value", operands, defines, problem.y.size, items, k)]
 

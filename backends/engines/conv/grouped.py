@@ -366,7 +366,7 @@ class GroupedBackwardFilter(_Grouped):
             "CPAD": problem.filter.dims[1],
             "ROWS": f"{geometry.m}u",
             "COLS": f"{columns}u",
-            "PART_SIZE": f"{geometry.m * columns}ll",
+            "PART_SIZE": f"(i64){geometry.m * columns}",
             "PART_PITCH": columns,
         }
         finish = device.compile("shared/conv/mma_reduce.cl", "conv_mma_reduce", sums)

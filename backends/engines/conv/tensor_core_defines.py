@@ -194,7 +194,7 @@ def reduce_defines(setup: Setup) -> Defines:
         **axes("CHECK", (0, 0, 0)),
         "ROWS": f"{geometry.m if gradient else geometry.n}u",
         "COLS": f"{geometry.n if gradient else geometry.m}u",
-        "PART_SIZE": f"{rows * columns}ll",
+        "PART_SIZE": f"(i64){rows * columns}",
         "PART_PITCH": rows if by_rows and not turned else columns,
     }
     if by_rows:
