@@ -14,6 +14,7 @@ from .frontend.answers import answer_of_node
 from .frontend.judge import Judged
 from .libraries import is_library
 from .model.state import Deed, State
+from .older import of_version
 from .program import Unit
 from .report import Call
 
@@ -99,9 +100,11 @@ class Collector:
     def mentions(self, units: Iterable[Unit]) -> None:
         """Keep calls that following the program did not reach."""
         reached = {(file, line, function) for file, line, _, function in self._times}
+        seconds = {second for unit in units for second in unit.seconds.values()}
+        lines = {(file, line) for file, line, function in reached if function in seconds}
         for unit in units:
             for function, span, text in unit.mentions:
-                if (unit.file, span.line, function) not in reached:
+                if (unit.file, span.line, of_version(function)) not in reached and (unit.file, span.line) not in lines:
                     self.add(Event(0, function, (), Place.of(unit.file, span), text=text))
 
     def graphs(self, graphs: Iterable[Judged]) -> None:

@@ -42,6 +42,14 @@ def older(function: str, count: int) -> tuple[Parameter, ...]:
     return ()
 
 
+@functools.cache
+def of_version(function: str) -> str:
+    """Return a function's name in the table where one is called that a header had beside it, as cudnnAddTensor_v3."""
+    known = mapping.table().functions
+    named, version, number = function.rpartition("_v")
+    return named if version and number.isdigit() and named in known and function not in known else function
+
+
 def takes_mode(function: str) -> bool:
     """Whether a function took, before version 4, a mode where it takes a descriptor now."""
     return function in _BY_MODE

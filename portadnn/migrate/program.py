@@ -283,6 +283,7 @@ class Class:
     span: Span
     union: bool = False
     template: tuple[str, ...] = ()  # the template's parameters: ``typename T``
+    constructed: bool = False  # constructors are declared: braces are no list of its members
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +315,8 @@ class Unit:
         Declarations without a body that have default arguments: the class, the name, the parameters.
     aliases : dict of str to str
         typedef, using and macros that are another name for a type, function or enumerator.
+    seconds : dict of str to str
+        Of macros that name a function of cuDNN in some builds and one of MIOpen in others, the latter.
     includes : list of str
         As written.
     mentions : list of (str, Span, str)
@@ -344,6 +347,7 @@ class Unit:
     variables: list[Declare] = field(default_factory=list)
     defaults: list[tuple[str, str, tuple[Parameter, ...]]] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, str] = field(default_factory=dict)
     includes: list[str] = field(default_factory=list)
     mentions: list[tuple[str, Span, str]] = field(default_factory=list)
     named: frozenset[str] = frozenset()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
@@ -33,6 +34,7 @@ from ..program import (
 from .context import Context, last, plain, type_name
 from .declarators import Declared, declared, type_of
 from .directives import Group
+from .pointers import in_tables
 from .relevance import Candidate, Kind, split
 from .sheet import branch_condition
 from .statements import Parse, Statements
@@ -70,6 +72,8 @@ class Declarations:
         """
         self._walk([(root, "", "")])
         self._any_of_specializations()
+        for name, target in in_tables(self.unit.classes, self.unit.variables):
+            self.unit.aliases.setdefault(name, target)
         self._functions(names, helpers)
         if self.loose and self._matters(self.loose_calls):
             span = Span(*_ends(self.loose[0].span, self.loose[-1].span))
@@ -377,6 +381,7 @@ class Declarations:
                 kinds = ("type_identifier", "qualified_identifier", "template_type", "dependent_type")
                 bases += [plain(self.context.source(c)) for c in child.named_children if c.type in kinds]
         members: list[Declare] = []
+        constructed = False
         pending: list[Node] = [body]
         while pending:
             current = pending.pop()
@@ -385,11 +390,15 @@ class Declarations:
                     members += self.variables(current)
             elif current.type in _CONDITIONALS or current.type in ("field_declaration_list", "ERROR"):
                 pending += reversed(current.named_children)
+            elif current.type == "declaration":
+                constructed = constructed or _is_constructor(self.context.source(current), name)
         if name:
             union = node.type == "union_specifier"
             template = _template_parameters(node, self.context)
             span = self.context.span(node)
-            self.unit.classes.append(Class(plain(name), tuple(bases), tuple(members), span, union, template))
+            self.unit.classes.append(
+                Class(plain(name), tuple(bases), tuple(members), span, union, template, constructed)
+            )
         return [(child, name, condition) for child in body.named_children]
 
     def _enumeration(self, node: Node, owner: str) -> None:
@@ -488,6 +497,12 @@ def _is_static(context: Context, node: Node) -> bool:
     words = ("static", "constexpr")
     kinds = ("storage_class_specifier", "type_qualifier")
     return any(c.type in kinds and context.source(c) in words for c in node.children)
+
+
+def _is_constructor(declaration: str, name: str) -> bool:
+    """Whether a class's member declaration declares a constructor that is defined elsewhere."""
+    simple = plain(name).rpartition("::")[2]
+    return re.match(rf"(?:explicit\s+|inline\s+|constexpr\s+|\w+\s+)?{re.escape(simple)}\s*\(", declaration) is not None
 
 
 def _enumerators(body: Node) -> Iterable[Node]:

@@ -17,6 +17,7 @@ _DEEPEST = 64
 _FAR = 200  # directives that are looked at for what other branches call
 _SAID = 8  # earlier conditions that a branch's condition repeats
 OPENING = frozenset((b"if", b"ifdef", b"ifndef"))
+_NOT_BY_NVCC = re.compile(r"!\s*defined\s*\(?\s*__(?:CUDACC|NVCC)__\s*\)?\Z")
 MIDDLE = frozenset((b"elif", b"elifdef", b"elifndef", b"else"))
 
 
@@ -191,6 +192,8 @@ class _Reader:
             return True
         if directive.word == b"ifndef" and self._is_guard(number, condition):
             return True
+        if _NOT_BY_NVCC.match(condition):  # left to the host's compiler: .cpp files include it
+            return None
         sure = self.known.decide(condition)
         if sure is not None:
             return sure

@@ -305,6 +305,7 @@ class Expressions:
         given = node.child_by_field_name("arguments")
         if function is None or given is None:
             return self._unclear(node)
+        function = self._behind(function)
         span = self.context.span(node)
         if (statements := self.unfolded(node)) is not None:
             single = statements[0] if len(statements) == 1 else None
@@ -337,6 +338,14 @@ class Expressions:
             bound = arguments[0].operands[0] if isinstance(arguments[0], Operation) else arguments[0]
             self.context.calls.add(last(bound.name) if isinstance(bound, Name) else "")
         return self._finished(callee, simple, node, function, arguments, span)
+
+    def _behind(self, function: Node) -> Node:
+        """Return the pointer to a library's function that ``(create)(...)`` and ``(*create)(...)`` call."""
+        inner = function
+        while inner.type in ("parenthesized_expression", "pointer_expression") and inner.named_children:
+            inner = inner.named_children[-1]
+        named = inner.type == "identifier" and is_library(self.context.aliases.get(self.context.source(inner), ""))
+        return inner if named else function
 
     def _template(
         self, written: str, simple: str, arguments: tuple[Expression, ...], span: Span, node: Node

@@ -96,8 +96,13 @@ class Macros:
             if macro.name not in self.unit.aliases:
                 self._is_one_of(macro.name, Name(name, span), span)
                 return
-        if name != macro.name:
-            self.unit.aliases[macro.name] = name
+        if name == macro.name:
+            return
+        if before != name and is_library(before) and is_library(name):  # #ifdef HIP: cuDNN's goes first
+            first, second = (name, before) if name.startswith("cudnn") else (before, name)
+            self.unit.aliases[macro.name], self.unit.seconds[macro.name] = first, second
+            return
+        self.unit.aliases[macro.name] = name
 
     def _is_one_of(self, name: str, value: Expression, span: Span) -> None:
         """Keep the value of a macro, beside those that it has under other conditions."""

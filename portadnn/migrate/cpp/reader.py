@@ -118,7 +118,7 @@ class _Reading:
     def read(self) -> None:
         """Fill the unit."""
         unit, context = self.unit, self.context
-        if not self.names and interesting(self.text.raw) and not interesting(self.text.mask):
+        if not self.names and interesting(self.text.raw) and not self._names_library():
             pass  # a library is named in comments and strings only
         elif len(self.text.raw) > LARGEST:
             unit.skipped.append(Skipped(unit.file, f"larger than {LARGEST >> 20} MiB: only searched for calls"))
@@ -142,6 +142,10 @@ class _Reading:
         unit.suppressions = suppressions(self.text, unit.mentions)
         unit.named = named(bytes(mask))
         unit.chosen = given_to_templates(self.text.mask)
+
+    def _names_library(self) -> bool:
+        """Whether it names a library in code, or includes its header."""
+        return interesting(self.text.mask) or any(interesting(name.encode()) for name in self.unit.includes)
 
     def parse(self, code: bytes) -> Node:
         """Parse a piece of text within the file's time."""

@@ -17,12 +17,14 @@ from ..cpp.expansion import PASTES, Template, defined, taking_apart
 from ..cpp.text import count_lines
 from ..libraries import is_library
 from ..program import Skipped, Unit
+from .bases import bases_of, defining
 from .copies import copied
 from .discover import Found
 
 FEW = 2**20  # bytes that one process reads before a second one has started
 BATCH = 2**20  # bytes of a task
 MANY = 100  # sources, in which short names such as Make or Context are met everywhere
+_DEEPEST_BASE = 3  # classes between one that calls a library and the last base that is looked for
 LIMIT = 120.0  # seconds for one source
 _TELLING = re.compile(r"\d|^(?=.{8})(?:.*[a-z][A-Z]|.*_[A-Za-z])")
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)(?=\s*(?:<[\w:, *]*>)?\s*\()")
@@ -145,7 +147,19 @@ def read_all(
     left = [source for source in sources if _is_bound(found[source.shown], bound)]
     if left and (bound.names or bound.files or bound.templates or bound.helpers):
         found |= {one.name: one for one in looks(left, version, jobs, bound)}
+    for _ in range(_DEEPEST_BASE):
+        names = bases_of(one.unit for one in found.values() if one.unit is not None)
+        unread = [s for s in sources if s.kind == "c++" and not _has_classes(found[s.shown])]
+        headers = defining(unread, names)
+        if not headers:
+            break
+        asked = Bound(frozenset(name.encode() for name in names))
+        found |= {one.name: one for one in looks(headers, version, jobs, asked)}
     return list(found.values())
+
+
+def _has_classes(found: Look) -> bool:
+    return found.unit is not None and bool(found.unit.classes)
 
 
 def _is_bound(found: Look, bound: Bound) -> bool:

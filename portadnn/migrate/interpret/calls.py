@@ -39,6 +39,10 @@ class Calls(Binding):
     def outside(self, call: Invocation, name: str, use: str) -> Value:
         """Follow a call of a function that is neither the program's nor a library's."""
 
+    @abstractmethod
+    def loaded(self, call: Invocation, short: str) -> Value | None:
+        """Return the library's function that a call loads by its name; None where it loads none."""
+
     # Which call it is -------------------------------------------------------------------------------------------
 
     def invoke(self, call: Invocation, use: str) -> Value:
@@ -85,7 +89,13 @@ class Calls(Binding):
         if call.new and full_name.endswith("]"):
             return self.outside(call, full_name, use)
         name = self.index.resolved(types.simple(full_name))
-        if self.index.is_library(name) and not call.new and _takes(name, types.simple(full_name), call):
+        written = types.simple(full_name)
+        if written in self.index.seconds and not _takes(name, written, call):
+            place = self.place_of(call.span)
+            self.reached.add((place.file, name, place.line, place.column))
+            name = self.index.seconds[written]
+        wraps = written != name and name in written and written in self.index.functions  # my_cudnnCreate
+        if self.index.is_library(name) and not call.new and not wraps and _takes(name, written, call):
             return self.library_call(call, name, use)
         class_ = self.index.class_named(name) if not self.frame.path_of(full_name) else None
         if class_ is not None:
@@ -104,6 +114,9 @@ class Calls(Binding):
             overloaded = self.overloaded("operator()", call.callee, call)
             if overloaded is not None:
                 return overloaded
+        loaded = self.loaded(call, name)
+        if loaded is not None:
+            return loaded
         found = self._candidates(full_name, name, len(call.arguments))
         if found:
             before = call.text.partition("(")[0]
@@ -131,6 +144,9 @@ class Calls(Binding):
         path = self._base(callee.base)
         class_ = self.class_at(path) if path is not None else None
         name = types.simple(callee.name)
+        loaded = self.loaded(call, name)
+        if loaded is not None:
+            return loaded
         if path is not None and class_ is not None:
             found = fitting(self.index.found_methods(class_.name, name), len(call.arguments))
             found = found or fitting(self.index.overriding(class_.name, name), len(call.arguments))

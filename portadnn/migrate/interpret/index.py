@@ -46,6 +46,7 @@ class Index:
     classes: dict[str, list[tuple[Class, str]]] = field(default_factory=dict)  # with their files
     variables: dict[str, list[tuple[Declare, Unit]]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, str] = field(default_factory=dict)
     all: list[Known] = field(default_factory=list)
     here: str = ""  # the file that names are looked up for: where several define one, the nearest counts
     units_with_globals: frozenset[int] | None = None
@@ -73,6 +74,7 @@ class Index:
                 defaults.setdefault((types.simple(owner), name), []).append(parameters)
         for unit in self.units:
             self.aliases.update(unit.aliases)
+            self.seconds.update(unit.seconds)
             for class_ in unit.classes:
                 self._add_class(types.simple(class_.name), class_, unit.file)
             for variable in unit.variables:

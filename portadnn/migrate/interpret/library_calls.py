@@ -14,7 +14,7 @@ from ..model import effects
 from ..model.kinds import kind_of
 from ..model.listener import Listener
 from ..model.state import Deed
-from ..older import by_mode, takes_mode
+from ..older import by_mode, of_version, takes_mode
 from ..program import Expression, Index, Invocation, Lambda, Member, Name, Operation, Span
 from ..values import UNKNOWN, Value, known, pointer
 from . import types
@@ -83,6 +83,9 @@ class LibraryCalls(Objects):
             return ""
         path = self.place(callee)
         value = self.peek(path) if path is not None else None
+        if value is None and isinstance(callee, Name):
+            pointed = self.index.resolved(types.simple(callee.name))
+            return pointed if pointed in mapping.table().functions else ""
         if value is None or value.kind != "unknown" or not isinstance(value.data, str):
             return ""
         name = types.simple(value.data)
@@ -112,6 +115,7 @@ class LibraryCalls(Objects):
     def library_call(self, call: Invocation, name: str, use: str, where: Place | None = None) -> Value:
         """Make an event of a call of a library, tell the listeners, and let it have its effects."""
         written = name
+        name = of_version(name)
         if takes_mode(name) and len(call.arguments) > 1 and self._is_mode(call.arguments[1]):
             name = by_mode(name)
         parameters = effects.signature(name, len(call.arguments))

@@ -16,7 +16,9 @@ from . import types
 from .index import Index
 
 _SYMBOLIC = re.compile(r"\[(?!-?\d+\])[^\[\]]*\]")
-_ENUMERATION = re.compile(r"(?:cudnn|miopen)\w*(?:Mode|Format|DataType|Op|Propagation)_t$")
+_ENUMERATION = re.compile(
+    r"(?:cudnn|miopen)\w*(?:Mode|Format|DataType|Op|Propagation|RNNAlgo|SoftmaxAlgorithm|MathType)_t$"
+)
 _LONGEST_PATH = 300
 _LONGEST_ARRAY = 16
 

@@ -91,7 +91,7 @@ class Objects(Expressions):
             self.make_members(path, class_.name)
             if len(values) == 1 and values[0].kind == "unknown" and self.class_at(str(values[0].data)) is class_:
                 self.state.variables[path] = values[0]
-            elif values and not any(self.index.special(class_.name, "constructor")):
+            elif values and not constructors and not class_.constructed:
                 for member, value in zip(class_.members, values, strict=False):
                     self.assign(self.member_path(path, member.name), value)
             return

@@ -79,6 +79,8 @@ class Outside(Containers):
             return self._pair(call)
         if short in ("make_tuple", "tie") and call.arguments:
             return items(self.evaluate(argument) for argument in call.arguments)
+        if short == "invoke" and call.arguments:
+            return self.invoke(Invocation(call.arguments[0], call.arguments[1:], call.span, call.text), use)
         if short == "bind" and call.arguments:
             function = call.arguments[0].operands[0] if isinstance(call.arguments[0], Operation) else call.arguments[0]
             if isinstance(function, Name) and not self.index.is_library(types.simple(function.name)):
@@ -99,14 +101,20 @@ class Outside(Containers):
             return self._same(call.arguments[0], address=short == "addressof")
         if len(call.arguments) == 1 and isinstance(call.arguments[0], Constant) and _TYPE.match(short):
             return replace(self.evaluate(call.arguments[0]), type="")
-        loaded = next((a.value for a in call.arguments if isinstance(a, Constant) and isinstance(a.value, str)), "")
-        if _LOADS.search(short) and self.index.is_library(loaded):
-            for argument in call.arguments:
-                self.evaluate(argument)
-            return unknown(loaded)
         if short in _THREADS:
             return self.start_thread(call.arguments, pthread=short == "pthread_create")
         return self._unfollowed(call, short)
+
+    def loaded(self, call: Invocation, short: str) -> Value | None:
+        """Return the library's function that a call loads by its name; None where it loads none."""
+        if not _LOADS.search(short):
+            return None
+        name = next((a.value for a in call.arguments if isinstance(a, Constant) and isinstance(a.value, str)), "")
+        if not self.index.is_library(name):
+            return None
+        for argument in call.arguments:
+            self.evaluate(argument)
+        return unknown(name)
 
     def start_thread(self, arguments: tuple[Expression, ...], *, pthread: bool = False) -> Value:
         """Follow the function that another thread runs."""

@@ -158,6 +158,9 @@ def workspace_and_size_disagree(situation: Situation) -> Iterator[Hit]:
     about = next(name for name, argument in situation.event.by_name.items() if argument is size)
     if space.value.is_null and announced:
         yield Hit("proven", about, {"what": f"there is no workspace, and its size is {announced}"})
+    elif space.value.is_null and (asked := [d for d in origins(situation, size.value) if _is_query(d.event.function)]):
+        what = f"there is no workspace, and its size is what {asked[0].event.function} said"
+        yield Hit("possible", about, {"what": what}, ((asked[0], "asked here"),))
     elif announced == 0 and space.value.kind in {"thing", "pointer"}:
         yield Hit("proven", about, {"what": f"{space.text} is passed as workspace, and its size is 0"})
 

@@ -47,10 +47,18 @@ def _types(unit: Unit, function: Function) -> dict[str, str]:
     types |= {parameter.name: parameter.type for parameter in function.parameters}
     for node in inside(function.body):
         if isinstance(node, Declare):
-            types[node.name] = node.type + "[]" * len(node.array)
+            types[node.name] = _type_of(unit, node) + "[]" * len(node.array)
         elif isinstance(node, Loop) and node.variable and node.values is not None:
             types[node.variable] = types.get(_variable(node.values), "")
     return types
+
+
+def _type_of(unit: Unit, node: Declare) -> str:
+    """Return a variable's type, of one that is ``auto`` what the function returns that gives it."""
+    given = node.value
+    if re.search(r"\bauto\b", node.type) and isinstance(given, Invocation) and isinstance(given.callee, Name):
+        return next((f.returns for f in unit.functions if f.name == given.callee.name and f.returns), node.type)
+    return node.type
 
 
 def _owners(unit: Unit, function: Function) -> list[Class]:
@@ -66,8 +74,13 @@ def _owners(unit: Unit, function: Function) -> list[Class]:
 
 def _variable(node: Any) -> str:
     """Return the variable behind an expression such as ``perf[0]`` or ``this->perf``."""
-    while isinstance(node, (Index, Cast)):
-        node = node.base if isinstance(node, Index) else node.value
+    while isinstance(node, (Index, Cast, Invocation)):
+        if isinstance(node, Invocation):  # perf.get()[0]
+            if not isinstance(node.callee, Member):
+                return ""
+            node = node.callee.base
+        else:
+            node = node.base if isinstance(node, Index) else node.value
     return variable(node)
 
 
@@ -83,7 +96,7 @@ def result_field(unit: Unit) -> Iterator[SourceHit]:
         told: set[str] = set()
         for node in inside(function.body):
             if isinstance(node, Declare):
-                nearest[node.name] = node.type
+                nearest[node.name] = _type_of(unit, node)
             if not isinstance(node, Member) or node.name not in {*_LACKING, "algo"}:
                 continue
             types = _types(unit, function) if types is None else types

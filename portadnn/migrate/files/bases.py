@@ -1,0 +1,62 @@
+"""Base classes of classes that call a library, where they stand in headers that do not name one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+
+from ..program import Unit
+from .discover import Found
+
+_HEADERS = frozenset((".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl", ".inc", ".ipp", ".tpp"))
+_MOST_DEFINITIONS = 3  # of one name: more are of a name that is met everywhere
+
+
+def _simple(name: str) -> str:
+    return name.partition("<")[0].rpartition("::")[2].strip()
+
+
+def bases_of(units: Iterable[Unit]) -> frozenset[str]:
+    """Return the bases of classes that call a library or have its objects, which none of the units defines."""
+    owners: set[str] = set()
+    bases: dict[str, set[str]] = {}
+    for unit in units:
+        owners.update(
+            _simple(function.owner)
+            for function in unit.functions
+            if function.owner and any(called.startswith(("cudnn", "miopen")) for called in function.calls)
+        )
+        for class_ in unit.classes:
+            bases.setdefault(_simple(class_.name), set()).update(map(_simple, class_.bases))
+            if any(member.type.startswith(("cudnn", "miopen")) for member in class_.members):
+                owners.add(_simple(class_.name))
+    waiting, done = list(owners), set(owners)
+    while waiting:
+        for base in bases.get(waiting.pop(), ()):
+            if base and base not in done:
+                done.add(base)
+                waiting.append(base)
+    return frozenset(done - owners - bases.keys())
+
+
+def defining(sources: Sequence[Found], names: frozenset[str]) -> list[Found]:
+    """Return the headers that define a class of such a name, but of names that many define."""
+    if not names:
+        return []
+    alternatives = b"|".join(re.escape(name.encode()) for name in sorted(names))
+    pattern = re.compile(
+        rb"\b(?:class|struct)\b[^;{}()=]{0,120}?\b(" + alternatives + rb")\s*(?:final\s*)?(?::[^:;]|\{)"
+    )
+    found: dict[bytes, list[Found]] = {}
+    for source in sources:
+        if source.path is None or PurePath(source.shown).suffix not in _HEADERS:
+            continue
+        try:
+            text = source.path.read_bytes()
+        except OSError:
+            continue
+        for name in set(pattern.findall(text)):
+            found.setdefault(name, []).append(source)
+    chosen = (source for several in found.values() if len(several) <= _MOST_DEFINITIONS for source in several)
+    return list({source.shown: source for source in chosen}.values())
