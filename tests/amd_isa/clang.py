@@ -3,7 +3,8 @@
 OpenCL C links libclc's library for amdgcn, HIP the same one where a text declares its functions. Machine code is kept
 beside the kernel cache, by a hash of compiler, command and source.
 
-Reading the library is a third of a compilation, so it is read without the functions that kernels do not call.
+Reading the library is a sixth of a compilation, so it is read without the functions that kernels do not call. Starting
+the compiler is another sixth: one process compiles many sources where there are many.
 """
 
 from __future__ import annotations
@@ -11,27 +12,36 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from amd_isa.executor.elf import Elf
 from portadnn._io import disk_cache
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 TARGETS = ("gfx906", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1151", "gfx1201")
 CDNA = frozenset({"gfx906", "gfx90a", "gfx942"})  # waves of 64; gfx906 is their ancestor
 OLDEST = 19  # the first clang that knows all targets
 _NEWEST = 40  # that is looked for
 LIBRARY = Path("/usr/lib/clc/amdgcn-amd-amdhsa.bc")
-_CALLED = (  # so begin names of the library's functions; OpenCL sources that call others are compiled with all of it
-    "^_Z[0-9]+(get_|barrier|atom_cmp|atomic_(add|cmp|inc)|convert_u(int|short)[48]Dv|v(load|store)a?_half|vload4|vstore4|"
-    "ceil|cos|erf|exp|f(abs|loor|m)|log|pow|r?sqrt|rint|sin|tan|trunc)"
+_REALS = "(f+|d+|Dv2_d|Dv[48]_f)S?_?"
+_CALLED = (  # the library's functions as kernels call them; sources that call others are compiled with all of it
+    "^_Z[0-9]+(get_(group_id|local_id|num_groups)j|barrierj|atom(ic)?_(add|cmpxchg|inc)PU3AS[13]V[ijm]+|"
+    "convert_u(int|short)[48]Dv[48]_[jt]|vload4mPU3AS1K[fd]|vstore4Dv4_[fd]mPU3AS1[fd]|"
+    "vloada?_half[48]?mPU3AS[15]KDh|vstorea?_half[48]?_rte(f|Dv[48]_f)mPU3AS[15]Dh|"
+    f"(ceil|cos|erf|exp|exp2|expm1|fabs|floor|fm(a|ax|in|od)|log|log1p|log2|pow|r?sqrt|rint|sin|tanh?|trunc){_REALS})$"
 )
+_TOGETHER = 25  # sources that one process compiles: its start takes as long as a small source
 _CACHE_LIMIT = 1 << 30
 _SUFFIX, _OBJECT = ".elf", ".o"
 _OPENCL = (
@@ -131,9 +141,82 @@ def compile_object(source: str, target: str, options: tuple[str, ...] = ()) -> P
     return _kept([*line, source], _OBJECT, lambda made: _compile(line, source, made))
 
 
+def compile_objects(sources: Sequence[str], target: str) -> list[Path | Refused]:
+    """Return for each of many OpenCL sources what :func:`compile_object` returns or raises."""
+
+    def alone(source: str) -> Path | Refused:
+        try:
+            return compile_object(source, target)
+        except Refused as error:
+            return error
+
+    _compile_together([*command(target, "opencl"), "-c"], sources)
+    return over(alone, sources)
+
+
+def check(sources: Sequence[str], target: str) -> None:
+    """Have the compiler's front end read many HIP sources; Refused if it refuses one."""
+    line = command(target, "hip", ("-fsyntax-only",))
+    if any(over(lambda part: not _accepted(line, part), _parts(sources))):
+        over(lambda source: _run([*line, "-o", "-"], source), sources)  # says which
+
+
+def over(function: Callable[[Item], Result], todo: Iterable[Item]) -> list[Result]:
+    """Return what a function gives for each argument, computed on all processors."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(function, todo))
+
+
+def _parts(sources: Sequence[str]) -> list[Sequence[str]]:
+    return [sources[i : i + _TOGETHER] for i in range(0, len(sources), _TOGETHER)]
+
+
+def _compile_together(line: list[str], sources: Sequence[str]) -> None:
+    """Compile the sources whose machine code is not kept; the compiler leaves out those that it refuses."""
+    library = ("-mlink-builtin-bitcode", str(_called()))
+
+    def compile_part(part: Sequence[str]) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            _front_end(line, part, Path(folder), library)
+            for i, source in enumerate(part):
+                made = Path(folder, f"{i}.o")
+                if made.exists() and not Elf(made).undefined:
+                    _kept([*line, source], _OBJECT, functools.partial(shutil.copyfile, made))
+
+    over(compile_part, _parts([one for one in sources if not _place([*line, one], _OBJECT).exists()]))
+
+
+def _accepted(line: list[str], sources: Sequence[str]) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        return _front_end(line, sources, Path(folder)) == 0
+
+
+def _front_end(line: list[str], sources: Sequence[str], folder: Path, options: tuple[str, ...] = ()) -> int:
+    """Run what clang's driver would run, which takes many files, on files 0, 1 ... of a folder; return its status."""
+    below = _below(tuple(line))
+    for i, source in enumerate(sources):
+        Path(folder, str(i)).write_text(source, encoding="utf-8")
+    files = [str(i) for i in range(len(sources))]
+    return subprocess.run(
+        [*below[:2], *options, *below[2:], *files], cwd=folder, capture_output=True, timeout=600
+    ).returncode
+
+
+@functools.cache
+def _below(line: tuple[str, ...]) -> list[str]:
+    """Return the command that clang's driver would run for a command, without names of files."""
+    said = subprocess.run([*line, "-###", "-o", "-"], check=True, capture_output=True, text=True, timeout=60).stderr
+    below = shlex.split(said.splitlines()[-1])
+    assert below[1] == "-cc1"
+    assert below[-1] == "-"
+    if "-o" in below:
+        del below[below.index("-o") : below.index("-o") + 2]
+    return [word for word in below[:-1] if word != "-disable-free"]
+
+
 def _kept(key: list[str], suffix: str, make: Callable[[str], None]) -> Path:
     """Return the file that is kept by a key, made if there is none."""
-    path = _folder() / (hashlib.sha256("\0".join([find().version, *key]).encode()).hexdigest() + suffix)
+    path = _place(key, suffix)
     if path.exists():
         disk_cache.touch(path)
         return path
@@ -145,6 +228,10 @@ def _kept(key: list[str], suffix: str, make: Callable[[str], None]) -> Path:
     finally:
         Path(unfinished).unlink(missing_ok=True)
     return path
+
+
+def _place(key: list[str], suffix: str) -> Path:
+    return _folder() / (hashlib.sha256("\0".join([find().version, *key]).encode()).hexdigest() + suffix)
 
 
 def _compile(line: list[str], source: str, made: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 
 from small_problems import LINES
@@ -16,9 +17,14 @@ TARGETS = ("gfx90a", "gfx942", "gfx1100", "gfx1201")
 FUNCTIONS = (Path(__file__).parent / "hip_functions.h").read_text(encoding="utf-8") + '#line 1 "portadnn.hip"\n'
 
 
-def compile(source: str, target: str, options: tuple[str, ...] = ()) -> Path:
+def compile(source: str, target: str) -> Path:
     """Return the file of a source's machine code; see :func:`clang.compile`."""
-    return clang.compile(FUNCTIONS + source, target, "hip", options)
+    return clang.compile(FUNCTIONS + source, target, "hip")
+
+
+def check(sources: Sequence[str], target: str) -> None:
+    """Have the compiler's front end read sources; see :func:`clang.check`."""
+    clang.check([FUNCTIONS + source for source in sources], target)
 
 
 def persona(target: str) -> DeviceInfo:

@@ -6,10 +6,8 @@ Usage: python tests/amd_isa/page.py [kernels] [loops]
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 _TESTS = Path(__file__).resolve().parents[1]
@@ -31,13 +29,12 @@ def needs(target: str) -> Iterator[tuple[str, Resources]]:
     """Yield file and name of kernels with what each of their sources needs."""
     recorder = recorded(target)
 
-    def compiled(one: tuple[str, str, str]) -> tuple[str, Resources]:
-        source, name, _ = one
-        file = recorder.sources[source][0]
-        return f"{file.removeprefix('shared/')} {name}", resources(clang.compile_object(source, target))[name]
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        yield from pool.map(compiled, differing(recorder, set()))
+    todo = list(differing(recorder, set()))
+    made = clang.compile_objects([source for source, _, _ in todo], target)
+    for (source, name, _), file in zip(todo, made, strict=True):
+        if isinstance(file, clang.Refused):
+            raise file
+        yield f"{recorder.sources[source][0].removeprefix('shared/')} {name}", resources(file)[name]
 
 
 def table(targets: Sequence[str]) -> str:

@@ -5,9 +5,7 @@ Of sources that differ in sizes only one is compiled. `make amd` compiles for fo
 
 from __future__ import annotations
 
-import os
 import re
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -26,14 +24,12 @@ LATER = {"gfx906", "gfx1030", "gfx1151"}
 EACH = [pytest.param(target, marks=[pytest.mark.long] * (target in LATER)) for target in clang.TARGETS]
 
 
-def faults(source, name, origin, target, recorder):
+def faults(source, name, origin, made, recorder):
     """Yield what is wrong with a source's machine code."""
-    try:
-        found = resources(clang.compile_object(source, target))
-    except clang.Refused as error:
-        yield f"{origin}: refused: {error}"
+    if isinstance(made, clang.Refused):
+        yield f"{origin}: refused: {made}"
         return
-    kernel, items = found[name], recorder.items.get((source, name), 0)
+    kernel, items = resources(made)[name], recorder.items.get((source, name), 0)
     if kernel.vgpr_spills or kernel.scratch or kernel.dynamic_stack:  # spilled SGPRs lie in lanes of VGPRs
         yield f"{origin}: {name}: {kernel.vgpr_spills} VGPRs spilled, {kernel.scratch} bytes of scratch"
     if kernel.local_memory > recorder.info.local_memory:
@@ -47,9 +43,9 @@ def faults(source, name, origin, target, recorder):
 def test_compiles(target):
     clang.require()
     recorder = recorded(target)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = pool.map(lambda one: list(faults(*one, target, recorder)), differing(recorder, set()))
-        wrong = [fault for one in found for fault in one]
+    todo = list(differing(recorder, set()))
+    made = clang.compile_objects([source for source, _, _ in todo], target)
+    wrong = [fault for one, file in zip(todo, made, strict=True) for fault in faults(*one, file, recorder)]
     assert not wrong, "\n".join(wrong)
 
 

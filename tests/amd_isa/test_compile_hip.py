@@ -8,7 +8,6 @@ code, another one for each target.
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from small_problems import uncovered
@@ -21,12 +20,6 @@ pytestmark = pytest.mark.amd
 SHARE = int(os.environ.get("PORTADNN_AMDGCN_SHARE") or 32)
 
 
-def over(function, todo):
-    """Return what a function gives for each argument, computed on all processors."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(function, todo))
-
-
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("target", ["gfx942", "gfx1201"])
 def test_every_text_is_hip(target):
@@ -35,7 +28,7 @@ def test_every_text_is_hip(target):
     recorder = hip_texts.recorded(wave)
     assert not recorder.refused, "no engine takes these"
     assert not uncovered(recorder.kernels, recorder.info), "add a line to small_problems"
-    over(lambda text: hip_texts.compile(text[0], target, ("-fsyntax-only",)), hip_texts.texts(target))
+    hip_texts.check([source for source, _, _ in hip_texts.texts(target)], target)
 
 
 @pytest.mark.timeout(7200)  # all of them take minutes
@@ -56,10 +49,10 @@ def test_machine_code(target):
         return name
 
     first = hip_texts.TARGETS.index(target) * SHARE // len(hip_texts.TARGETS)
-    assert over(check, hip_texts.texts(target)[first::SHARE])
+    assert clang.over(check, hip_texts.texts(target)[first::SHARE])
 
 
 def test_a_refusal_names_the_file():
     clang.require()
     with pytest.raises(clang.Refused, match=r"nonsense\.cl:7"):
-        hip_texts.compile('#line 7 "nonsense.cl"\nnonsense', "gfx1100", ("-fsyntax-only",))
+        hip_texts.check(["", '#line 7 "nonsense.cl"\nnonsense', ""], "gfx1100")

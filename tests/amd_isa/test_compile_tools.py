@@ -21,6 +21,7 @@ __kernel __attribute__((reqd_work_group_size(64, 2, 1))) void first(__global flo
 }
 __kernel void second(__global int *x) { x[get_global_id(0)] = 1; }
 """
+BODIES = ("x[0] = exp(x[1])", "x[0] = nonsense", "x[0] = lgamma(x[1])", "x[get_group_id(0)] = 1")
 HIP = """
 #define GLOBAL_FUNCTION extern "C" __attribute__((global))
 GLOBAL_FUNCTION void first(float *x, int n) { x[__builtin_amdgcn_workitem_id_x()] = n; }
@@ -68,3 +69,18 @@ def test_a_refusal_has_the_compilers_log():
     clang.require()
     with pytest.raises(clang.Refused, match="use of undeclared identifier 'nonsense'"):
         clang.compile("__kernel void f(__global int *x) { x[0] = nonsense; }", "gfx1100")
+
+
+def test_many_sources_become_what_each_becomes_alone():
+    """A refused source, and a call of what kernels do not call, are as when compiled alone; the others, too."""
+    clang.require()
+    sources = [f"__kernel void f(__global float *x) {{ {body}; }}" for body in BODIES]
+    made = clang.compile_objects(sources, "gfx1100")
+    assert [isinstance(one, clang.Refused) for one in made] == ["nonsense" in body for body in BODIES]
+    line = [*clang.command("gfx1100", "opencl"), "-c", "-Xclang", "-mlink-builtin-bitcode"]
+    for source, one in zip(sources, made, strict=True):
+        if not isinstance(one, clang.Refused):
+            alone = [*line, "-Xclang", str(clang.LIBRARY), "-o", "-"]
+            code = subprocess.run(alone, input=source.encode(), check=True, capture_output=True).stdout
+            assert one.read_bytes() == code
+    assert "undeclared identifier 'nonsense'" in str(made[1])
