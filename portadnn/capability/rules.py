@@ -178,7 +178,7 @@ def _grid_size(query: Query) -> Values:
 def _gates(query: Query) -> Any:
     network = getattr(query.problem, "network", None)
     rows = query.problem.sequence.rows if network is not None else 0  # type: ignore[attr-defined]
-    return () if network is None else network.mode.slots * network.width * rows
+    return () if network is None else network.mode.slots * network.units * rows
 
 
 def _self_overlapping(query: Query) -> bool:

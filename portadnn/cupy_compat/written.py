@@ -136,7 +136,7 @@ def _part(bias: bool, numbers: tuple[int, ...], layer: int, w: int, part: int, p
     on, rnn, x, of_w, of_part = (object_of(as_number(number), "desc") for number in numbers)
     name = "cudnnGetRNNLinLayerBiasParams" if bias else "cudnnGetRNNLinLayerMatrixParams"
     found = getattr(cudnn, name)(on, rnn, layer, x, of_w, at(w), part, of_part)
-    first, _ = place_of_part(network_of_step(rnn.value, x.value), layer, part, bias)
+    first, *_ = place_of_part(network_of_step(rnn.value, x.value), layer, part, bias)
     size = of_w.spec.dtype.itemsize
     ctypes.c_size_t.from_address(place).value = 0 if found is None else as_number(w) + first * size
 

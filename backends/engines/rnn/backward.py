@@ -7,12 +7,10 @@ from collections.abc import Iterator
 
 from portadnn.ops.rnn.layout import RNNMode, Step
 from portadnn.ops.rnn.problems import RNNBackwardData
-from portadnn.problem import Problem
 
-from ...base import Arg, Device, DeviceInfo, Engine, Kernel, Launch, Plan
+from ...base import Arg, Device, DeviceInfo, Kernel, Launch, TensorArg, WorkspaceArg
 from ..gemm.operands import Matrix, int32, int64
 from ..gemm.product import Gemm
-from .forward import seconds, why_not
 from .mma_steps import MmaTile
 from .passes import Pass, Place
 from .steps import step_numbers
@@ -32,6 +30,8 @@ class Backward(Pass):
     """Where everything of a backward pass lies, and its launches."""
 
     turned = True
+    final = ("dhy", "dcy")  # gradients of final states that steps read
+    first = ("dhx", "dcx")  # gradients of initial states that the end of the steps writes
 
     def __init__(self, problem: RNNBackwardData, info: DeviceInfo) -> None:
         super().__init__(problem, info)
@@ -39,7 +39,7 @@ class Backward(Pass):
         self.kept = problem.kept
         self.gru = network.mode is RNNMode.GRU
         self.packed = self.packed_room()
-        self.carry = self.scratch(network.width * self.sequence.batch if self.gru or self.lstm else 1)
+        self.carry = self.scratch(network.units * self.sequence.batch if self.gru or self.lstm else 1)
         self.h0 = self.state("hx") if self.gru else self.packed
         self.c0 = self.state("cx") if self.lstm else self.packed
         self.tiles = self.scratch(self.tile_size())
@@ -48,7 +48,8 @@ class Backward(Pass):
         self.between = self.scratch(self.rows_of(1) if network.layers > 1 else 1)
         twice = self.rounded and network.directions > 1 and network.inputs(0) > 0
         self.sum = self.scratch(self.sequence.rows * network.features) if twice else self.tensor("dx")
-        self.products = self.gemm_scratch(gemm for layer in range(network.layers) for gemm in self.gemms(layer))
+        self.more_scratch()
+        self.products = self.gemm_scratch(gemm for layer in range(network.layers) for gemm in self.all_gemms(layer))
 
     def gemms(self, layer: int) -> Iterator[Gemm]:
         """Return the products that give the gradient of a layer's input, one added to the other."""
@@ -77,9 +78,11 @@ class Backward(Pass):
             if needed and not (self.has(name) and not self.rounded):
                 yield self.initial(device, name, place)  # type: ignore[arg-type]  # it is room in the workspace
         for layer in reversed(range(network.layers)):
-            yield self.pack(device, layer, self.tensor("w"), self.packed)
+            yield from self.packing(device, layer)
+            yield from self.before_steps(device, layer)
             yield from self._steps(device, layer)
             yield from self._finish(device, layer)
+            yield from self.after_steps(device, layer)
             for gemm in self.gemms(layer):
                 yield from gemm.launches(device, self.products)
             if layer and self.kept.dropout:
@@ -90,21 +93,27 @@ class Backward(Pass):
         elif self.sum != self.tensor("dx"):
             yield self.elements(device, "rnn_round", (self.sum, self.tensor("dx")), self.problem.data.size)
 
+    def gradient_above(self, layer: int) -> TensorArg | WorkspaceArg:
+        """Return where the gradient of a layer's hidden states lies, as far as it comes from the layers above."""
+        return self.tensor("dy") if layer == self.network.layers - 1 else self.between
+
     def _steps(self, device: Device, layer: int) -> Iterator[Launch]:
         last = layer == self.network.layers - 1
         reserve = self.tensor("reserve")
         cells = self.kept.cells(layer) if self.lstm else 0
         hidden: Place = (self.tensor("y"), 0) if last else (reserve, self.kept.hidden(layer))
         defines = self.step_defines((reserve, self.kept.gates(layer)))
+        dy = self.gradient_above(layer)
         if last:
-            defines.update(H_STORED=1, DY_STORED=1)
+            defines["H_STORED"] = 1
+        if isinstance(dy, TensorArg):
+            defines["DY_STORED"] = 1
         given: list[Arg] = []
-        for name in ("dhy", "dcy"):
+        for name in self.final:
             if self.has(name):
                 defines[f"HAS_{name.upper()}"] = 1
                 given.append(self.tensor(name))
         kernel = self._kernel(device, defines)
-        dy = self.tensor("dy") if last else self.between
         memory = (self.packed, reserve, self.carry, reserve, hidden[0], self.h0, self.c0, dy, *given)
         places = (self.kept.gates(layer), cells, hidden[1], self.state_first(layer))
         if isinstance(self.tile, MmaTile) and self.tile.row_blocks:
@@ -118,7 +127,7 @@ class Backward(Pass):
             yield self._launch(kernel, memory, places, steps)
 
     def _finish(self, device: Device, layer: int) -> Iterator[Launch]:
-        wanted = [name for name in ("dhx", "dcx") if self.has(name)]
+        wanted = [name for name in self.first if self.has(name)]
         if not wanted:
             return
         reserve = self.tensor("reserve")
@@ -147,31 +156,3 @@ class Backward(Pass):
         sizes = (int32(self.network.hidden), int32(self.sequence.batch))
         args = (*memory, *scratch, *map(int64, places), *sizes, *cut, *step_numbers(steps))
         return Launch(kernel, grid, block, args)
-
-
-class RnnBackwardData(Engine):
-    """Backward data, all cells, directions and lengths."""
-
-    name = "rnn_backward_data"
-    problems = (RNNBackwardData,)
-
-    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
-        return why_not(problem, info)
-
-    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
-        return seconds(problem, info)
-
-    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
-        assert isinstance(problem, RNNBackwardData)
-        return Backward(problem, info).workspace if problem.sequence.rows else 0
-
-    def prepare(self, problem: Problem, device: Device) -> Plan:
-        assert isinstance(problem, RNNBackwardData)
-        if not problem.sequence.rows:
-            return Plan(problem, self, 0, device.bind(()))
-        todo = Backward(problem, device.info)
-        launches = tuple(todo.launches(device))
-        return Plan(problem, self, todo.workspace, device.bind(launches), launches)
-
-
-ENGINES = (RnnBackwardData(),)

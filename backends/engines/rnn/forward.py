@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from portadnn.ops.rnn.problems import RNNForwardInference, RNNForwardTraining
-from portadnn.problem import Problem
 
-from ...base import Arg, Device, DeviceInfo, Engine, Launch, Plan, roofline
+from ...base import Arg, Device, DeviceInfo, Launch
 from ..gemm.operands import Matrix, int32, int64
 from ..gemm.product import Gemm
 from ..rounding import ceil_div
@@ -42,7 +41,8 @@ class Forward(Pass):
             self._gates = self.scratch(self.rows_of(network.mode.slots))
             self._cells = self.scratch(self.rows_of(1) if self.lstm else 1)
             self._hidden = [self.scratch(self.rows_of(1)) for _ in range(min(network.layers - 1, 2))]
-        self.products = self.gemm_scratch(gemm for layer in range(network.layers) for gemm in self.gemms(layer))
+        self.more_scratch()
+        self.products = self.gemm_scratch(gemm for layer in range(network.layers) for gemm in self.all_gemms(layer))
 
     def gates(self, layer: int) -> Place:
         """Return where a layer's gates lie."""
@@ -54,8 +54,12 @@ class Forward(Pass):
             return self.bias, 0
         return (self.tensor("reserve"), self.problem.kept.cells(layer)) if self.training else (self._cells, 0)
 
-    def hidden(self, layer: int) -> Place:
+    def outputs(self, layer: int) -> Place:
         """Return where a layer's outputs lie."""
+        return self.hidden(layer)
+
+    def hidden(self, layer: int) -> Place:
+        """Return where a layer's hidden states lie."""
         if layer == self.network.layers - 1:
             return self.last, 0
         if self.training:
@@ -71,7 +75,7 @@ class Forward(Pass):
         below = (
             self.matrix((self.tensor("x"), 0), inputs, stored=True)
             if layer == 0
-            else self.matrix(self.below(layer) if self.drops else self.hidden(layer - 1), inputs)
+            else self.matrix(self.below(layer) if self.drops else self.outputs(layer - 1), inputs)
         )
         first = network.matrix(layer, 0, False)
         w = self.matrix((self.tensor("w"), first), inputs, stored=True).turned
@@ -91,11 +95,7 @@ class Forward(Pass):
     def launches(self, device: Device) -> Iterator[Launch]:
         """Return the launches of the whole pass."""
         network = self.network
-        for name, state in (("hx", self.h0), ("cx", self.c0)):
-            if self.has(name) and not self.rounded:
-                continue
-            if name == "hx" or self.lstm:
-                yield self.initial(device, name, state)  # type: ignore[arg-type]  # it is room in the workspace
+        yield from self.initial_states(device)
         if isinstance(self.tile, MmaTile):
             yield self._pad(device)
         if self.drops:
@@ -103,7 +103,7 @@ class Forward(Pass):
             kernel = device.compile(DROPOUT, "rnn_draw", {f"DTYPE_{self.dtype.name}": 1})
             yield Launch(kernel, (1,), (1,), kept)
         for layer in range(network.layers):
-            yield self.pack(device, layer, self.tensor("w"), self.packed)
+            yield from self.packing(device, layer)
             slots = network.mode.slots
             first = (int64(network.bias(layer, 0, False)), int32(network.hidden))
             size = network.directions * slots * network.hidden
@@ -115,9 +115,27 @@ class Forward(Pass):
                 arg, place = self.gates(layer)
                 args = (self.tensor("x"), arg, int64(place), int32(network.hidden))
                 yield self.elements(device, "rnn_spread", args, self.rows_of(slots))
+            yield from self.before_steps(device, layer)
             yield from self._steps(device, layer)
+            yield from self.after_steps(device, layer)
             if self.drops and layer < network.layers - 1:
-                yield self.dropout(device, layer, self.hidden(layer), self.below(layer + 1))
+                yield self.dropout(device, layer, self.outputs(layer), self.below(layer + 1))
+
+    def initial_states(self, device: Device) -> Iterator[Launch]:
+        """Return the launches that make the states that the first steps start from."""
+        for name, state in (("hx", self.h0), ("cx", self.c0)):
+            if self.has(name) and not self.rounded:
+                continue
+            if name == "hx" or self.lstm:
+                yield self.initial(device, name, state)  # type: ignore[arg-type]  # it is room in the workspace
+
+    def written(self, layer: int) -> tuple[tuple[str, str, bool], ...]:
+        """Return tensors that a layer's steps may write, what tells the kernel so, and whether they do."""
+        return (
+            ("y", "Y_ROUNDED", self.rounded and layer == self.network.layers - 1),
+            ("hy", "HAS_HY", self.has("hy")),
+            ("cy", "HAS_CY", self.has("cy")),
+        )
 
     def _pad(self, device: Device) -> Launch:
         """Return the launch that rounds the initial states for tensor cores."""
@@ -132,11 +150,7 @@ class Forward(Pass):
         gates, cells, hidden = self.gates(layer), self.cells(layer), self.hidden(layer)
         defines = self.step_defines(hidden, (self.h0, 0))
         outputs: list[Arg] = []
-        for name, define, wanted in (
-            ("y", "Y_ROUNDED", self.rounded and layer == network.layers - 1),
-            ("hy", "HAS_HY", self.has("hy")),
-            ("cy", "HAS_CY", self.has("cy")),
-        ):
+        for name, define, wanted in self.written(layer):
             if wanted:
                 defines[define] = 1
                 outputs.append(self.tensor(name))
@@ -163,46 +177,3 @@ class Forward(Pass):
         for steps in zip(*(self.sequence.steps(d) for d in range(network.directions)), strict=True):
             grid, block, cut = self.step_grid(max(step.rows for step in steps))
             yield Launch(kernel, grid, block, (*memory, *places, *sizes, *cut, *step_numbers(steps)))
-
-
-class RnnForward(Engine):
-    """Forward inference and training, all cells, directions and lengths."""
-
-    name = "rnn"
-    problems = (RNNForwardInference, RNNForwardTraining)
-
-    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
-        return why_not(problem, info)
-
-    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
-        return seconds(problem, info)
-
-    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
-        assert isinstance(problem, (RNNForwardInference, RNNForwardTraining))
-        return Forward(problem, info).workspace if problem.sequence.rows else 0
-
-    def prepare(self, problem: Problem, device: Device) -> Plan:
-        assert isinstance(problem, (RNNForwardInference, RNNForwardTraining))
-        if not problem.sequence.rows:
-            return Plan(problem, self, 0, device.bind(()))
-        todo = Forward(problem, device.info)
-        launches = tuple(todo.launches(device))
-        return Plan(problem, self, todo.workspace, device.bind(launches), launches)
-
-
-def why_not(problem: Problem, info: DeviceInfo) -> str | None:
-    """Return why a pass cannot run on a device, or None."""
-    if info.schedule == "cpu" and info.backend != "opencl":
-        return "its kernels for CPUs are written in OpenCL C"
-    return None
-
-
-def seconds(problem: Problem, info: DeviceInfo) -> float:
-    """Estimate a pass."""
-    from portadnn.ops.rnn.problems import RNN
-
-    assert isinstance(problem, RNN)
-    return roofline(problem, info, 0.4, launches=problem.num_layers * len(problem.sequence.batches))
-
-
-ENGINES = (RnnForward(),)

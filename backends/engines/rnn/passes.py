@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -35,6 +36,7 @@ class Pass:
     """
 
     turned = False  # whether R's columns are read, as gradients do
+    packed: WorkspaceArg
 
     def __init__(self, problem: RNN, info: DeviceInfo) -> None:
         self.problem = problem
@@ -47,7 +49,7 @@ class Pass:
         self.cpu = info.schedule == "cpu"
         self.workspace = 0
         sizes = (self.network, self.dtype, max(self.sequence.batch, 1), info, self.turned)
-        on_tensor_cores = mma_tile(self.network, self.dtype, self.sequence, info, self.turned)
+        on_tensor_cores = None if self.network.proj else mma_tile(*sizes[:2], self.sequence, info, self.turned)
         self.tile: CpuTile | GpuTile | MmaTile = cpu_tile(*sizes) if self.cpu else on_tensor_cores or gpu_tile(*sizes)
 
     @property
@@ -80,7 +82,10 @@ class Pass:
 
     def rows_of(self, numbers: int) -> int:
         """Return the size of a tensor with that many numbers for each unit, direction and row."""
-        return self.sequence.rows * self.network.width * numbers
+        return self.sequence.rows * self.network.units * numbers
+
+    def more_scratch(self) -> None:
+        """Make more room in the workspace, for what a kind of network needs besides."""
 
     # operands of products
 
@@ -89,6 +94,12 @@ class Pass:
         arg, first = place
         whole = not isinstance(arg, TensorArg) or aligned(self.problem.tensors[arg.index].alignment)
         return Matrix(arg, first, pitch or columns, stored=stored, aligned=whole)
+
+    def parameters(self, name: str, layer: int, first: int, columns: int) -> Matrix:
+        """Return a matrix of w or dw that begins there, and the one of the second direction behind it."""
+        network = self.network
+        between = network.matrix(layer, 1, False) - network.matrix(layer, 0, False)
+        return replace(self.matrix((self.tensor(name), first), columns, stored=True), batch=between)
 
     def below(self, layer: int) -> Place:
         """Return where the reserve space has what a layer, not the first, read."""
@@ -101,7 +112,7 @@ class Pass:
         problem, kept = self.problem, self.problem.kept
         schedule: Defines = {"SCHEDULE_CPU": 1, "CHUNK": _CHUNK // 4} if self.cpu else {}
         kernel = device.compile(DROPOUT, "rnn_dropout", {f"DTYPE_{self.dtype.name}": 1, **schedule})
-        size = self.rows_of(1)
+        size = self.sequence.rows * self.network.width
         scale = 0.0 if problem.dropout == 1 else 1 / (1 - problem.dropout)
         numbers: tuple[Arg, ...] = (
             *map(int64, (from_[1], to[1], kept.draw)),
@@ -145,15 +156,38 @@ class Pass:
         room = self.scratch(self.state_size())
         return self.tensor(name) if self.has(name) and not self.rounded else room
 
-    def pack(self, device: Device, layer: int, w: TensorArg, to: WorkspaceArg) -> Launch:
+    def packing(self, device: Device, layer: int) -> Iterator[Launch]:
+        """Return the launches that pack R of a layer for the steps."""
+        yield self.pack(device, layer, self.recurrent(layer), self.packed)
+
+    def before_steps(self, device: Device, layer: int) -> Iterator[Launch]:
+        """Return launches that a kind of network needs before the steps of a layer."""
+        return iter(())
+
+    def after_steps(self, device: Device, layer: int) -> Iterator[Launch]:
+        """Return launches that a kind of network needs after the steps of a layer."""
+        return iter(())
+
+    def gemms(self, layer: int) -> Iterator[Gemm]:
+        """Return the products of a layer that every kind of network has."""
+        raise NotImplementedError
+
+    def all_gemms(self, layer: int) -> Iterator[Gemm]:
+        """Return all products of a layer."""
+        return self.gemms(layer)
+
+    def recurrent(self, layer: int) -> Matrix:
+        """Return what multiplies the states of a layer."""
+        return self.parameters("w", layer, self.network.matrix(layer, 0, True), self.network.hidden)
+
+    def pack(self, device: Device, layer: int, r: Matrix, to: WorkspaceArg) -> Launch:
         """Return the launch that packs R of a layer for the steps."""
         network, tile = self.network, self.tile
         depth, panels = self.depth, tile.panels(network.hidden)
-        first = network.matrix(layer, 0, True)
-        between = network.matrix(layer, 1, True) - first
         sizes = (network.hidden, depth, panels)
-        args: tuple[Arg, ...] = (w, to, int64(first), int64(between), *map(int32, sizes))
-        defines = {**cell_defines(network, self.dtype), **({"TURNED": 1} if self.turned else {})}
+        args: tuple[Arg, ...] = (r.arg, to, int64(r.first), int64(r.batch), *map(int32, sizes))
+        dtype = self.dtype if r.stored else self.real
+        defines = {**cell_defines(network, dtype), **({"TURNED": 1} if self.turned else {})}
         size = self.packed_size()
         if isinstance(tile, MmaTile):
             defines.update(GATES=network.mode.gates, **tile.of_one_step.defines())

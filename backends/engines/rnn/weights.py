@@ -6,13 +6,11 @@ from collections.abc import Iterator
 
 from portadnn.ops.rnn.layout import RNNMode, Step
 from portadnn.ops.rnn.problems import RNNBackwardWeights
-from portadnn.problem import Problem
 
-from ...base import Arg, Device, DeviceInfo, Engine, Launch, Plan
+from ...base import Arg, Device, DeviceInfo, Launch
 from ..gemm.operands import Matrix, int32, int64
 from ..gemm.product import Gemm
 from ..rounding import ceil_div
-from .forward import seconds, why_not
 from .passes import Pass, Place
 from .steps import Defines, cell_defines
 
@@ -64,14 +62,13 @@ class Weights(Pass):
             network.directions * slots,
             slots,
         )
-        between = network.matrix(layer, 1, False) - network.matrix(layer, 0, False)
-        to = Matrix(self.tensor("dw"), first, columns, batch=between, stored=True)
+        to = self.parameters("dw", layer, first, columns)
         rows = gates * network.hidden
         k = self.sequence.rows
         return Gemm(self.dtype, rows, columns, k, gradients, source, to, network.directions, accumulate=True)
 
     def gemms(self, layer: int) -> Iterator[Gemm]:
-        """Return the products of a layer's W and R."""
+        """Return the products of a layer's W, R and P."""
         network = self.network
         mode, hidden = network.mode, network.hidden
         inputs = network.inputs(layer)
@@ -79,13 +76,24 @@ class Weights(Pass):
             x: Place = (self.tensor("x"), 0) if layer == 0 else self.below(layer)
             source = self.matrix(x, inputs, stored=layer == 0)
             yield self._gemm(layer, 0, mode.gates, source, network.matrix(layer, 0, False), inputs)
-        previous = Matrix(self.previous, 0, network.width, batch=hidden)
+        previous = Matrix(self.previous, 0, network.width, batch=network.output)
         first = network.matrix(layer, 0, True)
         if mode is RNNMode.GRU:
             yield self._gemm(layer, 0, 2, previous, first, hidden)
             yield self._gemm(layer, 3, 1, previous, first + 2 * hidden * hidden, hidden)
         else:
-            yield self._gemm(layer, 0, mode.gates, previous, first, hidden)
+            yield self._gemm(layer, 0, mode.gates, previous, first, network.output)
+        if network.proj:
+            yield self._of_projection(layer)
+
+    def _of_projection(self, layer: int) -> Gemm:
+        """Return dP += (gradients of its results)' hidden states."""
+        network = self.network
+        gradients = Matrix(self.tensor("reserve"), self.kept.gradient(layer), network.width, batch=network.proj).turned
+        states = Matrix(self.tensor("reserve"), self.kept.unprojected(layer), network.units, batch=network.hidden)
+        to = self.parameters("dw", layer, network.projection(layer, 0), network.hidden)
+        sizes = network.proj, network.hidden, self.sequence.rows
+        return Gemm(self.dtype, *sizes, gradients, states, to, network.directions, accumulate=True)
 
     def launches(self, device: Device) -> Iterator[Launch]:
         """Return the launches of the whole pass."""
@@ -100,9 +108,9 @@ class Weights(Pass):
     def _previous(self, device: Device, layer: int, direction: int) -> Iterator[Launch]:
         """Gather the hidden states that the steps of a direction started from."""
         network = self.network
-        hidden, width = network.hidden, network.width
+        hidden, width = network.output, network.width
         outputs, place = self.hidden(layer)
-        states = self.state_first(layer) + direction * self.sequence.batch * hidden
+        states = (layer * network.directions + direction) * self.sequence.batch * hidden
         for initial, row, source, count in runs(self.sequence.steps(direction)):
             zero = initial and not self.has("hx")
             from_, pitch, start = (outputs, width, place + source * width + direction * hidden)
@@ -116,7 +124,7 @@ class Weights(Pass):
 
     def _biases(self, device: Device, layer: int) -> Launch:
         network = self.network
-        columns = network.width * network.mode.slots
+        columns = network.units * network.mode.slots
         defines: Defines = {"GATES": network.mode.gates, "SLOTS": network.mode.slots, **self.bias_defines()}
         shares = 32 if self.sequence.rows >= _MANY_ROWS and device.info.max_work_group >= 1024 else 8
         defines |= {"SCHEDULE_CPU": 1, "LANES": _LANES} if self.cpu else {"SHARES": shares}
@@ -128,31 +136,3 @@ class Weights(Pass):
         grid, items = (ceil_div(columns, _LANES), 1) if self.cpu else (ceil_div(columns, 32), 32 * shares)
         args: tuple[Arg, ...] = (self.tensor("reserve"), self.tensor("dw"), *places, *sizes)
         return Launch(kernel, (grid,), (items,), args)
-
-
-class RnnBackwardWeights(Engine):
-    """Backward weights, all cells, directions and lengths."""
-
-    name = "rnn_backward_weights"
-    problems = (RNNBackwardWeights,)
-
-    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
-        return why_not(problem, info)
-
-    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
-        return seconds(problem, info)
-
-    def workspace(self, problem: Problem, info: DeviceInfo) -> int:
-        assert isinstance(problem, RNNBackwardWeights)
-        return Weights(problem, info).workspace if problem.sequence.rows else 0
-
-    def prepare(self, problem: Problem, device: Device) -> Plan:
-        assert isinstance(problem, RNNBackwardWeights)
-        if not problem.sequence.rows:
-            return Plan(problem, self, 0, device.bind(()))
-        todo = Weights(problem, device.info)
-        launches = tuple(todo.launches(device))
-        return Plan(problem, self, todo.workspace, device.bind(launches), launches)
-
-
-ENGINES = (RnnBackwardWeights(),)

@@ -87,7 +87,13 @@ def _matrices(network: Network, w: Array, layer: int, direction: int) -> tuple[A
         cut(network.bias(layer, direction, part), 1)[:, 0] if network.has_bias(part) else np.zeros(rows)
         for part in (False, True)
     )
-    return cut(own[0], network.inputs(layer)), cut(own[1], network.hidden), b_w, b_r
+    return cut(own[0], network.inputs(layer)), cut(own[1], network.output), b_w, b_r
+
+
+def _projection(network: Network, w: Array, layer: int, direction: int) -> Array:
+    """Return P, as (proj, hidden)."""
+    first = network.projection(layer, direction)
+    return w[first : first + network.proj * network.hidden].reshape(network.proj, network.hidden)
 
 
 def _clipped(c: Num, clip: tuple[float, float] | None) -> Num:
@@ -120,7 +126,8 @@ def _rows(problem: RNN, array: Array) -> Array:
 def _state(problem: RNN, arrays: Arrays, name: str) -> Array:
     """Return an initial or final state, zeros where there is none, as (layer, direction, batch, hidden)."""
     network = problem.network
-    dims = (network.layers, network.directions, problem.sequence.batch, network.hidden)
+    numbers = network.hidden if "c" in name else network.output
+    dims = (network.layers, network.directions, problem.sequence.batch, numbers)
     return arrays[name].reshape(dims) if name in arrays else np.zeros(dims)
 
 
@@ -161,21 +168,26 @@ class Kept:
                 self.mask = Mask(problem, content[layout.draw * self._real.itemsize :])
 
     def _cut(self, first: int, *dims: int) -> Array:
-        network = self._layout.network
-        dims = (self._rows, network.directions, *dims, network.hidden)
+        dims = (self._rows, self._layout.network.directions, *dims)
         return self.memory[first : first + int(np.prod(dims))].reshape(dims)
 
     def gates(self, layer: int) -> Array:
-        return self._cut(self._layout.gates(layer), self._layout.network.mode.slots)
+        return self._cut(self._layout.gates(layer), self._layout.network.mode.slots, self._layout.network.hidden)
 
     def cells(self, layer: int) -> Array:
-        return self._cut(self._layout.cells(layer))
+        return self._cut(self._layout.cells(layer), self._layout.network.hidden)
 
     def hidden(self, layer: int) -> Array:
-        return self._cut(self._layout.hidden(layer))
+        return self._cut(self._layout.hidden(layer), self._layout.network.output)
 
     def dropped(self, layer: int) -> Array:
-        return self._cut(self._layout.dropped(layer))
+        return self._cut(self._layout.dropped(layer), self._layout.network.output)
+
+    def unprojected(self, layer: int) -> Array:
+        return self._cut(self._layout.unprojected(layer), self._layout.network.hidden)
+
+    def gradient(self, layer: int) -> Array:
+        return self._cut(self._layout.gradient(layer), self._layout.network.output)
 
     def bytes(self, size: int) -> Any:
         """Return what to store in a buffer of that many bytes."""
@@ -193,15 +205,17 @@ def _forward(problem: Any, arrays: Arrays) -> tuple[dict[str, Num], Kept | None]
     mode, hidden = network.mode, network.hidden
     w = arrays["w"].reshape(-1)
     hx, cx = _state(problem, arrays, "hx"), _state(problem, arrays, "cx")
-    hy, cy = (Num(np.zeros(hx.shape), np.zeros(hx.shape)) for _ in range(2))
+    hy, cy = (Num(np.zeros(s.shape), np.zeros(s.shape)) for s in (hx, cx))
     kept = Kept(problem) if problem.training else None
     mask = Mask(problem, arrays["states"]) if "states" in arrays else None
     if kept is not None:
         kept.mask = mask
     below = given(_rows(problem, arrays["x"]))
     for layer in range(network.layers):
-        out = Num(*(np.zeros((sequence.rows, network.directions, hidden)) for _ in range(2)))
-        cells = Num(*(np.zeros_like(out.v) for _ in range(2)))
+        out, cells = (
+            Num(*(np.zeros((sequence.rows, network.directions, numbers)) for _ in range(2)))
+            for numbers in (network.output, hidden)
+        )
         for d in range(network.directions):
             w_in, r, b_w, b_r = _matrices(network, w, layer, d)
             for step in sequence.steps(d):
@@ -211,6 +225,10 @@ def _forward(problem: Any, arrays: Arrays) -> tuple[dict[str, Num], Kept | None]
                 inputs, recurrent = (_gates(s + exact(b), hidden) for s, b in ((wx, b_w), (h.times(r.T), b_r)))
                 h, c, saved = _cell(mode, inputs, recurrent, h, c, problem.clip)
                 rows = slice(step.first, step.first + step.rows)
+                if network.proj:
+                    if kept is not None:
+                        kept.unprojected(layer)[rows, d] = h.v
+                    h = h.times(_projection(network, w, layer, d).T)
                 for to, value in ((out, h), (cells, c)):
                     to.v[rows, d], to.e[rows, d] = value.v, value.e
                 ends = slice(step.after_rows, step.rows)
@@ -289,16 +307,19 @@ def _outputs(problem: Any, arrays: Arrays, kept: Kept, layer: int) -> Array:
     """Return a layer's outputs as (rows, direction, hidden)."""
     if layer < problem.network.layers - 1:
         return kept.hidden(layer)
-    return arrays["y"].reshape(problem.sequence.rows, problem.network.directions, problem.network.hidden)
+    return arrays["y"].reshape(problem.sequence.rows, problem.network.directions, problem.network.output)
 
 
-def _layer_gradient(problem: Any, arrays: Arrays, kept: Kept, layer: int, dy: Num, ends: dict[str, Num]) -> list[Num]:
+def _layer_gradient(
+    problem: Any, arrays: Arrays, kept: Kept, after: Kept, layer: int, dy: Num, ends: dict[str, Num]
+) -> list[Num]:
     """Go through a layer backwards; return each direction's gradients of the slots, as (rows, slots, hidden)."""
     network, sequence, mode = problem.network, problem.sequence, problem.network.mode
     states = {name: _state(problem, arrays, name)[layer] for name in ("hx", "cx", "dhy", "dcy")}
     outputs, all_gates = _outputs(problem, arrays, kept, layer), kept.gates(layer)
     lstm = mode is RNNMode.LSTM
     cells = kept.cells(layer) if lstm else np.zeros_like(outputs)
+    states_h = kept.unprojected(layer) if network.proj else outputs
     w = arrays["w"].reshape(-1)
     found = []
     for d in range(network.directions):
@@ -310,9 +331,12 @@ def _layer_gradient(problem: Any, arrays: Arrays, kept: Kept, layer: int, dy: Nu
             rows = slice(step.first, step.first + step.rows)
             live = slice(0, step.rows)
             dh = Num(back.v[live], back.e[live]) + exact(_cut(dy, rows, d).v) + Num(0.0 * dy.v[rows, d], dy.e[rows, d])
+            if network.proj:
+                after.gradient(layer)[rows, d] = dh.v
+                dh = dh.times(_projection(network, w, layer, d))
             h0, c0 = (_previous(step, given(a), d, states[n][d]).v for a, n in ((outputs, "hx"), (cells, "cx")))
             old = Num(carry.v[live], carry.e[live])
-            grads, on = _cell_gradient(problem, all_gates[rows, d], dh, old, outputs[rows, d], h0, cells[rows, d], c0)
+            grads, on = _cell_gradient(problem, all_gates[rows, d], dh, old, states_h[rows, d], h0, cells[rows, d], c0)
             for s, grad in enumerate(grads):
                 slots.v[rows, s], slots.e[rows, s] = grad.v, grad.e
             recurrent = _recurrent(mode, grads)
@@ -336,12 +360,15 @@ def _backward(problem: RNNBackwardData, arrays: Arrays) -> tuple[dict[str, Num],
     network, sequence, mode = problem.network, problem.sequence, problem.network.mode
     kept = Kept(problem, arrays["reserve"])
     after = Kept(problem, arrays["reserve"])
-    shape = (network.layers, network.directions, sequence.batch, network.hidden)
-    ends = {name: Num(np.zeros(shape), np.zeros(shape)) for name in ("dhx", "dcx")}
+    shape = (network.layers, network.directions, sequence.batch)
+    ends = {
+        name: Num(*(np.zeros((*shape, numbers)) for _ in range(2)))
+        for name, numbers in (("dhx", network.output), ("dcx", network.hidden))
+    }
     above = given(_rows(problem, arrays["dy"]))
     for layer in reversed(range(network.layers)):
-        dy = Num(*(a.reshape(sequence.rows, network.directions, network.hidden) for a in (above.v, above.e)))
-        slots = _layer_gradient(problem, arrays, kept, layer, dy, ends)
+        dy = Num(*(a.reshape(sequence.rows, network.directions, network.output) for a in (above.v, above.e)))
+        slots = _layer_gradient(problem, arrays, kept, after, layer, dy, ends)
         above = given(np.zeros((sequence.rows, network.inputs(layer) or network.hidden)))
         for d, gradient in enumerate(slots):
             after.gates(layer)[:, d] = gradient.v
@@ -381,7 +408,7 @@ def _weights(
         outputs = _outputs(problem, arrays, kept, layer)
         for d in range(network.directions):
             slots = kept.gates(layer)[:, d]
-            previous = np.zeros((sequence.rows, network.hidden))
+            previous = np.zeros((sequence.rows, network.output))
             for step in sequence.steps(d):
                 rows = slice(step.first, step.first + step.rows)
                 previous[rows] = _previous(step, given(outputs), d, hx[layer, d]).v
@@ -390,13 +417,17 @@ def _weights(
                 (True, _recurrent(mode, None), previous),
             ):
                 gradient = size(slots[:, chosen].reshape(sequence.rows, mode.gates * network.hidden))
-                columns = network.hidden if part else network.inputs(layer)
+                columns = network.output if part else network.inputs(layer)
                 first, count = network.matrix(layer, d, part), gradient.shape[1] * columns
                 if count:
                     dw[first : first + count] += (gradient.T @ size(source)).reshape(-1)
                 if network.has_bias(part):
                     first = network.bias(layer, d, part)
                     dw[first : first + gradient.shape[1]] += gradient.sum(0)
+            if network.proj:
+                product = size(kept.gradient(layer)[:, d]).T @ size(kept.unprojected(layer)[:, d])
+                first = network.projection(layer, d)
+                dw[first : first + product.size] += product.reshape(-1)
         if layer < network.layers - 1:
             below = kept.dropped(layer).reshape(sequence.rows, network.width)
     return {"dw": dw.reshape(problem.dw.dims)}

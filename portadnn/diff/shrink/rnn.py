@@ -35,6 +35,8 @@ def rnn_with(problem: RNN, changes: Mapping[str, Any]) -> RNN:
         values["batch_sizes"] = batches
     if values["input_mode"] is RNNInputMode.SKIP_INPUT:
         wanted["features"] = values["hidden_size"]
+    if values["mode"] is not RNNMode.LSTM or values["proj_size"] >= values["hidden_size"]:
+        values["proj_size"] = 0
     shaped = type("Shaped", (), values)
     network = network_of(shaped, wanted["features"])
     for name in problem.tensor_names():
@@ -47,7 +49,8 @@ def rnn_with(problem: RNN, changes: Mapping[str, Any]) -> RNN:
             columns = wanted["features"] if "x" in name else network.width
             dims = (sum(batches), columns, 1) if values["batch_sizes"] else (len(batches), batches[0], columns)
         else:
-            dims = (network.layers * network.directions, batches[0], network.hidden)
+            numbers = network.hidden if "c" in name else network.output
+            dims = (network.layers * network.directions, batches[0], numbers)
         values[name] = TensorSpec(spec.dtype, dims, TensorSpec.packed(spec.dtype, dims).strides, spec.alignment)
         if values["mode"] is not RNNMode.LSTM and name.lstrip("d") in ("cx", "cy"):
             values[name] = None

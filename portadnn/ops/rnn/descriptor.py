@@ -39,11 +39,14 @@ class RNNDescriptor(Parameters):
         Which biases there are: DOUBLE_BIAS, SINGLE_INP_BIAS, SINGLE_REC_BIAS or NO_BIAS.
     clip
         An LSTM's cells are kept within these two numbers (CUDNN_RNN_CLIP_MINMAX); None clips nothing. NaN stays NaN.
+    proj_size
+        An LSTM's hidden state is multiplied by a matrix with that many rows, fewer than hidden_size, and the next step
+        and the next layer read the product (cuDNN 7.2); 0 projects nothing.
 
     Raises
     ------
     BadParam
-        A size below 1, or an unknown mode or type.
+        A size below 1, an unknown mode or type, or a projection that is none of an LSTM or does not shrink its state.
     """
 
     hidden_size: int
@@ -55,6 +58,7 @@ class RNNDescriptor(Parameters):
     compute_type: DataType | None = None
     bias_mode: RNNBiasMode = RNNBiasMode.DOUBLE_BIAS
     clip: tuple[float, float] | None = None
+    proj_size: int = 0
 
     @public
     def __post_init__(self) -> None:
@@ -68,7 +72,9 @@ class RNNDescriptor(Parameters):
             compute_type=None if self.compute_type is None else DataType.of(self.compute_type, "compute_type"),
             bias_mode=RNNBiasMode.parse(self.bias_mode, "bias_mode"),
             clip=None if self.clip is None else _limits(self.clip),
+            proj_size=as_integer(self.proj_size, "proj_size", 0),
         )
+        check_projection(self.proj_size, self.hidden_size, self.mode, "")
 
     __hash__ = Parameters.__hash__
 
@@ -85,7 +91,18 @@ class RNNDescriptor(Parameters):
             self.compute_type,
             self.bias_mode,
             *(self.clip or (None, None)),
+            self.proj_size,
         )
+
+
+def check_projection(size: int, hidden: int, mode: RNNMode, where: str) -> None:
+    """Demand that a projection is an LSTM's and makes its hidden state smaller; `where` is set before the argument."""
+    if not size:
+        return
+    if mode is not RNNMode.LSTM:
+        raise BadParam(argument=f"{where}proj_size", expected="0: only an LSTM's hidden state is projected", got=size)
+    if not 0 < size < hidden:
+        raise BadParam(argument=f"{where}proj_size", expected=f"0 to {hidden - 1}, below hidden_size", got=size)
 
 
 def _limits(clip: Any) -> tuple[float, float]:

@@ -92,7 +92,8 @@ class Network:
     For each pseudo-layer p = layer * directions + direction, first W (gates * hidden, inputs) then R (gates * hidden,
     hidden); after the matrices of all layers, for each p, the biases of W then of R (gates * hidden each). Gates are
     in the order of linLayerID: i, f, new memory, o of an LSTM; r, update, new memory of a GRU. With SKIP_INPUT the
-    first layer has no W. A `bias_mode` other than DOUBLE_BIAS leaves biases out.
+    first layer has no W. A `bias_mode` other than DOUBLE_BIAS leaves biases out. With a projection R has `proj` columns,
+    and P (proj, hidden) follows it: a cell's output, which the next step and layer read, is P h.
     """
 
     mode: RNNMode
@@ -102,10 +103,21 @@ class Network:
     features: int
     skip: bool
     bias_mode: RNNBiasMode = RNNBiasMode.DOUBLE_BIAS
+    proj: int = 0
+
+    @property
+    def output(self) -> int:
+        """Numbers of a direction's output for one sequence and step."""
+        return self.proj or self.hidden
 
     @property
     def width(self) -> int:
         """Numbers of a layer's output for one sequence and step."""
+        return self.directions * self.output
+
+    @property
+    def units(self) -> int:
+        """Hidden units of a layer, in all directions."""
         return self.directions * self.hidden
 
     def inputs(self, layer: int) -> int:
@@ -122,8 +134,12 @@ class Network:
         """Return where a layer's matrices start; all layers but the first are of one size."""
         if layer == 0:
             return 0
-        first, other = (rows + self.hidden for rows in (self.inputs(0), self.width))
-        return self.directions * self._rows * (first + (layer - 1) * other)
+        first, other = (self._each(inputs) for inputs in (self.inputs(0), self.width))
+        return self.directions * (first + (layer - 1) * other)
+
+    def _each(self, inputs: int) -> int:
+        """Return the numbers of the matrices of one direction of a layer."""
+        return self._rows * (inputs + self.output) + self.proj * self.hidden
 
     @property
     def size(self) -> int:
@@ -136,8 +152,12 @@ class Network:
 
     def matrix(self, layer: int, direction: int, recurrent: bool) -> int:
         """Return where W or R of all gates starts."""
-        each = self._rows * (self.inputs(layer) + self.hidden)
-        return self._start(layer) + direction * each + (self._rows * self.inputs(layer) if recurrent else 0)
+        inputs = self.inputs(layer)
+        return self._start(layer) + direction * self._each(inputs) + (self._rows * inputs if recurrent else 0)
+
+    def projection(self, layer: int, direction: int) -> int:
+        """Return where P starts."""
+        return self.matrix(layer, direction, True) + self._rows * self.output
 
     def bias(self, layer: int, direction: int, recurrent: bool) -> int:
         """Return where the bias of W or R of all gates starts; without it, where the layer's would."""
@@ -220,15 +240,19 @@ class Reserve:
     o; r, update, new memory, R h + b_R of the new memory; nothing of use for the plain cells), after backward data the
     gradients of what each gate's function was given (of a GRU's last slot, of R h + b_R). `cells` of an LSTM and, but
     for the last layer, whose are y, the outputs `hidden`: [row][direction][hidden]. With dropout also `dropped`, the
-    outputs as the next layer read them, and `draw`: the seed and the draw of its mask, four words of 32 bits.
+    outputs as the next layer read them, and `draw`: the seed and the draw of its mask, four words of 32 bits. With a
+    projection outputs have `proj` numbers in place of `hidden`; of every layer there are then `unprojected`
+    [row][direction][hidden], h, and after backward data `gradient` [row][direction][proj], of all that P h went to.
     """
 
     network: Network
     rows: int
     dropout: bool = False
 
-    def _section(self, numbers: int) -> int:
-        return -(-self.rows * self.network.directions * self.network.hidden * numbers // ALIGN) * ALIGN
+    def _section(self, numbers: int, of: int = 0) -> int:
+        """Return the elements of a section with that many times the hidden size, or `of`, for each row and direction."""
+        each = self.network.directions * (of or self.network.hidden)
+        return -(-self.rows * each * numbers // ALIGN) * ALIGN
 
     def gates(self, layer: int) -> int:
         """Return where a layer's gates start."""
@@ -240,17 +264,28 @@ class Reserve:
 
     def hidden(self, layer: int) -> int:
         """Return where the outputs of a layer, not the last, start."""
-        return self.cells(self.network.layers if self.network.mode is RNNMode.LSTM else 0) + layer * self._section(1)
+        first = self.cells(self.network.layers if self.network.mode is RNNMode.LSTM else 0)
+        return first + layer * self._section(1, self.network.output)
 
     def dropped(self, layer: int) -> int:
         """Return where the outputs of a layer, not the last, start as the next layer reads them."""
         inner = self.network.layers - 1
-        return self.hidden(inner) + layer * self._section(1) if self.dropout else self.hidden(layer)
+        if not self.dropout:
+            return self.hidden(layer)
+        return self.hidden(inner) + layer * self._section(1, self.network.output)
+
+    def unprojected(self, layer: int) -> int:
+        """Return where a layer's hidden states start that are yet to be projected."""
+        return self.dropped(self.network.layers - 1) + layer * self._section(1)
+
+    def gradient(self, layer: int) -> int:
+        """Return where the gradient of a layer's projected outputs starts."""
+        return self.unprojected(self.network.layers) + layer * self._section(1, self.network.output)
 
     @property
     def draw(self) -> int:
         """Where seed and draw are."""
-        return self.dropped(self.network.layers - 1)
+        return self.gradient(self.network.layers) if self.network.proj else self.dropped(self.network.layers - 1)
 
     @property
     def size(self) -> int:

@@ -12,6 +12,7 @@ from ...enums import DataType
 from ...errors import BadParam, NotSupported
 from ...problem import Problem, TensorSpec, check_raw
 from ..dropout import STATES_SIZE, DropoutDescriptor
+from .descriptor import RNNDescriptor, check_projection
 from .layout import DirectionMode, Network, Reserve, RNNBiasMode, RNNInputMode, RNNMode, Sequence
 
 
@@ -41,6 +42,7 @@ class RNN(Problem):
     bias_mode: RNNBiasMode
     clip_min: float | None
     clip_max: float | None
+    proj_size: int
     batch_sizes: tuple[int, ...]
 
     @functools.cached_property
@@ -99,6 +101,7 @@ class RNN(Problem):
             raise BadParam(argument="rnn.clip_min", expected="clip_max with it, or neither", got=self.clip_min)
         if self.clip is not None and not self.clip[0] <= self.clip[1]:
             raise BadParam(argument="rnn.clip_min", expected=f"at most clip_max, {self.clip_max}", got=self.clip_min)
+        check_projection(self.proj_size, self.hidden_size, self.mode, "rnn.")
 
     @property
     def clip(self) -> tuple[float, float] | None:
@@ -150,12 +153,13 @@ class RNN(Problem):
         if name in ("x", "dx", "y", "dy"):
             wanted = steps_dims(self, network.features if name in ("x", "dx") else network.width)
         else:
-            wanted = (network.layers * network.directions, sequence.batch, network.hidden)
+            numbers = network.hidden if "c" in name else network.output
+            wanted = (network.layers * network.directions, sequence.batch, numbers)
             if "c" in name and self.mode is not RNNMode.LSTM:
                 raise BadParam(argument=name, expected="None: only an LSTM has cells", got=str(spec))
         if spec.dims != wanted:
             raise BadParam(argument=f"{name}.dims", expected=f"{wanted}", got=spec.dims)
-        slots = network.mode.slots * network.width * sequence.rows
+        slots = network.mode.slots * network.units * sequence.rows
         if slots > MOST_GATES:
             raise NotSupported(argument=name, expected="at most 2 Gi gates in all", got=slots)
 
@@ -169,15 +173,13 @@ class RNN(Problem):
         return max(self.network.features, self.network.width) + self.network.hidden
 
     def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        from .descriptor import RNNDescriptor
-
         dropout = DropoutDescriptor(self.dropout, arrays.get("states")) if self.dropout else None
         words = (self.hidden_size, self.num_layers, self.mode, self.direction, self.input_mode, dropout)
         tensors = [arrays.get(name) for name in self.tensor_names() if name != "states"]
         place = len(self.inputs)
         more = {"batch_sizes": self.batch_sizes} if self.batch_sizes else {}
         clip = None if self.clip_min is None or self.clip_max is None else (self.clip_min, self.clip_max)
-        rnn = RNNDescriptor(*words, self.compute_type, self.bias_mode, clip)
+        rnn = RNNDescriptor(*words, self.compute_type, self.bias_mode, clip, self.proj_size)
         return [*tensors[:place], rnn, *tensors[place:]], more
 
 
@@ -190,7 +192,7 @@ def network_of(rnn: Any, features: int) -> Network:
     """Return the layers of a descriptor or a problem, for that many features."""
     directions = 2 if rnn.direction is DirectionMode.BIDIRECTIONAL else 1
     skip = rnn.input_mode is RNNInputMode.SKIP_INPUT
-    return Network(rnn.mode, rnn.hidden_size, rnn.num_layers, directions, features, skip, rnn.bias_mode)
+    return Network(rnn.mode, rnn.hidden_size, rnn.num_layers, directions, features, skip, rnn.bias_mode, rnn.proj_size)
 
 
 def steps_dims(problem: RNN, features: int) -> tuple[int, int, int]:
@@ -236,6 +238,7 @@ PARAMETERS = (
     "bias_mode",
     "clip_min",
     "clip_max",
+    "proj_size",
     "batch_sizes",
 )
 
@@ -255,7 +258,7 @@ class _Shaped:
 
 def _width(values: dict[str, Any]) -> int:
     both = values.get("direction") is DirectionMode.BIDIRECTIONAL
-    return int(values["hidden_size"]) * (2 if both else 1)
+    return int(values.get("proj_size") or values["hidden_size"]) * (2 if both else 1)
 
 
 class _Forward(RNN):
@@ -293,6 +296,7 @@ class RNNForwardInference(_Forward):
     bias_mode: RNNBiasMode = RNNBiasMode.DOUBLE_BIAS
     clip_min: float | None = None
     clip_max: float | None = None
+    proj_size: int = 0
     batch_sizes: tuple[int, ...] = ()
 
 
@@ -325,6 +329,7 @@ class RNNForwardTraining(_Forward):
     bias_mode: RNNBiasMode = RNNBiasMode.DOUBLE_BIAS
     clip_min: float | None = None
     clip_max: float | None = None
+    proj_size: int = 0
     batch_sizes: tuple[int, ...] = ()
 
     @classmethod
@@ -379,6 +384,7 @@ class RNNBackwardData(RNN):
     bias_mode: RNNBiasMode = RNNBiasMode.DOUBLE_BIAS
     clip_min: float | None = None
     clip_max: float | None = None
+    proj_size: int = 0
     batch_sizes: tuple[int, ...] = ()
 
     @classmethod
@@ -422,6 +428,7 @@ class RNNBackwardWeights(RNN):
     bias_mode: RNNBiasMode = RNNBiasMode.DOUBLE_BIAS
     clip_min: float | None = None
     clip_max: float | None = None
+    proj_size: int = 0
     batch_sizes: tuple[int, ...] = ()
 
     @classmethod
@@ -443,7 +450,7 @@ def features_of(values: dict[str, Any]) -> int | None:
         return None
     if values.get("input_mode") is RNNInputMode.SKIP_INPUT:
         return int(values["hidden_size"])
-    names = ("mode", "direction", "input_mode", "num_layers", "bias_mode")
+    names = ("mode", "direction", "input_mode", "num_layers", "bias_mode", "proj_size")
     shaped = type("Shaped", (), {name: values.get(name, getattr(RNNBackwardData, name)) for name in names})
     shaped.hidden_size = values["hidden_size"]  # type: ignore[attr-defined]
     none, one = (network_of(shaped, features).size for features in (0, 1))

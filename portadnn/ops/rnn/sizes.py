@@ -83,20 +83,23 @@ def _sizing_problem(
         raise BadParam(argument="x.dims", expected="3 dims", got=x.dims)
     network = network_of(rnn, max(x.dims[1 if batch_sizes else 2], 1))
     batch = batch_sizes[0] if batch_sizes else x.dims[1]
-    state = TensorSpec.packed(x.dtype, (network.layers * network.directions, batch, network.hidden))
+    state, cells = (
+        TensorSpec.packed(x.dtype, (network.layers * network.directions, batch, numbers))
+        for numbers in (network.output, network.hidden)
+    )
     wide = (x.dims[0], network.width, 1) if batch_sizes else (*x.dims[:2], network.width)
     known: dict[str, TensorSpec | None] = {
         **dict.fromkeys(("x", "dx"), x),
         **dict.fromkeys(("y", "dy"), TensorSpec.packed(x.dtype, wide)),
         **dict.fromkeys(("w", "dw"), TensorSpec.packed(x.dtype, (network.size, 1, 1))),
     }
-    cells = state if network.mode.name == "LSTM" else None
     rows = x.dims[0] if batch_sizes else x.dims[0] * batch
     dropping = rnn.dropout is not None and drops(rnn.dropout.dropout, rnn.num_layers)
     size = Reserve(network, rows, dropping).size * x.dtype.accumulator.itemsize
     known["reserve"] = TensorSpec.packed(DataType.UINT8, (size,))
     known["states"] = TensorSpec.packed(DataType.UINT8, (STATES_SIZE,)) if dropping else None
-    tensors = [known.get(name, cells if "c" in name else state) for name in kind.tensor_names()]
+    lstm = network.mode.name == "LSTM"
+    tensors = [known.get(name, state if "c" not in name else cells if lstm else None) for name in kind.tensor_names()]
     problem = make_problem(handle, kind, tensors, (rnn, batch_sizes))
     assert isinstance(problem, RNN)
     return problem
@@ -153,8 +156,8 @@ def get_rnn_training_reserve_size(handle: Handle, rnn: RNNDescriptor, x: Any, *,
     return max(problem.kept.size * problem.dtype.accumulator.itemsize, raw_size(handle, problem, "reserve"))
 
 
-def place_of_part(network: Network, layer: int, lin_layer_id: int, bias: bool) -> tuple[int, int]:
-    """Return at which of the parameters a matrix or a bias begins, and its columns: none where there is none.
+def place_of_part(network: Network, layer: int, lin_layer_id: int, bias: bool) -> tuple[int, int, int]:
+    """Return at which of the parameters a matrix or a bias begins, its rows, and its columns: none where there is none.
 
     Raises
     ------
@@ -164,23 +167,25 @@ def place_of_part(network: Network, layer: int, lin_layer_id: int, bias: bool) -
     gates, hidden = network.mode.gates, network.hidden
     for name, value, count in (
         ("layer", layer, network.layers * network.directions),
-        ("lin_layer_id", lin_layer_id, 2 * gates),
+        ("lin_layer_id", lin_layer_id, 2 * gates + (network.proj > 0)),
     ):
         if as_integer(value, name, 0) >= count:
             raise BadParam(argument=name, expected=f"0 to {count - 1}", got=value)
     own, direction = divmod(layer, network.directions)
     recurrent, gate = divmod(lin_layer_id, gates)
+    if recurrent > 1:
+        return (0, 0, 0) if bias else (network.projection(own, direction), network.proj, hidden)
     if bias and not network.has_bias(bool(recurrent)):
-        return 0, 0
-    columns = 1 if bias else hidden if recurrent else network.inputs(own)
+        return 0, 0, 0
+    columns = 1 if bias else network.output if recurrent else network.inputs(own)
     place = network.bias if bias else network.matrix
-    return place(own, direction, bool(recurrent)) + gate * hidden * columns, columns
+    return place(own, direction, bool(recurrent)) + gate * hidden * columns, hidden, columns
 
 
 def _part(handle: Handle, rnn: RNNDescriptor, layer: int, x: Step, w: Any, lin_layer_id: int, bias: bool) -> Any:
     network = network_of_step(checked_rnn(rnn), x)
     device = check_handle(handle).device
-    first, columns = place_of_part(network, layer, lin_layer_id, bias)
+    first, rows, columns = place_of_part(network, layer, lin_layer_id, bias)
     if w is None:
         raise BadParam(argument="w", expected="a tensor", got=None)
     array = wrapped_one(device, w, "w")
@@ -189,7 +194,7 @@ def _part(handle: Handle, rnn: RNNDescriptor, layer: int, x: Step, w: Any, lin_l
         raise BadParam(argument="w.dims", expected=f"{network.size} parameters, packed", got=str(spec))
     if not columns:
         return None
-    return device.wrap(FilterDescriptor((1, network.hidden, columns), spec.dtype).view(array, first), "w")
+    return device.wrap(FilterDescriptor((1, rows, columns), spec.dtype).view(array, first), "w")
 
 
 @public
@@ -212,13 +217,14 @@ def get_rnn_lin_layer_matrix_params(
         The parameters.
     lin_layer_id
         Which matrix. Plain cells: 0 multiplies the input, 1 the hidden state. LSTM: 0 and 4 input gate, 1 and 5 forget
-        gate, 2 and 6 new memory, 3 and 7 output gate. GRU: 0 and 3 reset gate, 1 and 4 update gate, 2 and 5 new
+        gate, 2 and 6 new memory, 3 and 7 output gate, 8 the projection of a network that has one. GRU: 0 and 3 reset gate, 1 and 4 update gate, 2 and 5 new
         memory. (The guide's list for LSTM matrices is in another order; this is the library's.)
 
     Returns
     -------
     array or None
-        (1, hidden_size, columns), in the memory of `w`; None for the first layer's input with SKIP_INPUT.
+        (1, hidden_size, columns), of the projection (1, proj_size, hidden_size), in the memory of `w`; None for the
+        first layer's input with SKIP_INPUT.
 
     Raises
     ------
@@ -239,6 +245,7 @@ def get_rnn_lin_layer_bias_params(
     Returns
     -------
     array or None
-        (1, hidden_size, 1), in the memory of `w`; None where the network's bias_mode has no such bias.
+        (1, hidden_size, 1), in the memory of `w`; None where the network's bias_mode has no such bias, as for the
+        projection.
     """
     return _part(handle, rnn, layer, x, w, lin_layer_id, bias=True)
