@@ -19,7 +19,7 @@ _FUNCTIONS = {
 
 
 def weights(torch: Any, p: Any, w: Any) -> list[Any]:
-    """Return the parameters as PyTorch's functions take them: W, R, b_W and b_R of each layer's directions."""
+    """Return the parameters as PyTorch's functions take them: W, R, b_W and b_R of each layer's directions, and P."""
     network, w = p.network, w.flatten()
     rows = network.mode.gates * network.hidden
 
@@ -33,21 +33,27 @@ def weights(torch: Any, p: Any, w: Any) -> list[Any]:
                 found.append(cut(network.matrix(layer, direction, False), network.inputs(layer)))
             else:  # SKIP_INPUT adds x itself to every gate
                 found.append(torch.eye(network.hidden, dtype=w.dtype, device=w.device).repeat(network.mode.gates, 1))
-            found.append(cut(network.matrix(layer, direction, True), network.hidden))
+            found.append(cut(network.matrix(layer, direction, True), network.output))
             for part in (False, True):
                 zeros = w.new_zeros(rows)
                 found.append(
                     cut(network.bias(layer, direction, part), 1).flatten() if network.has_bias(part) else zeros
                 )
+            if network.proj:
+                first = network.projection(layer, direction)
+                found.append(w[first : first + network.proj * network.hidden].view(network.proj, network.hidden))
     return found
 
 
 def _forward(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
     network, sequence, function = p.network, p.sequence, getattr(torch._VF, _FUNCTIONS[p.mode])
     lstm = p.mode is RNNMode.LSTM
-    states = network.layers * network.directions, sequence.batch, network.hidden
-    zeros = torch.zeros(states, dtype=t["x"].dtype, device=t["x"].device)
-    hx, cx = t.get("hx", zeros), t.get("cx", zeros)
+    states = network.layers * network.directions, sequence.batch
+    kind = {"dtype": t["x"].dtype, "device": t["x"].device}
+    hx, cx = (
+        t[name] if name in t else torch.zeros((*states, numbers), **kind)
+        for name, numbers in (("hx", network.output), ("cx", network.hidden))
+    )
     parameters = weights(torch, p, t["w"])
     x, start = t["x"], (hx, cx) if lstm else hx
     options = True, network.layers, 0.0, False, network.directions == 2

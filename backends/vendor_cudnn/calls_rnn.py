@@ -39,15 +39,20 @@ class _Network:
             s.descriptor("RNNData", "", int(dtype), PACKED, len(batches), batches[0], width, ints(lengths), None)
             for width in (network.features, network.width)
         )
-        state = (p.num_layers * network.directions, batches[0], p.hidden_size)
-        strides = TensorSpec.packed(dtype, state).strides
-        self.state = s.descriptor("Tensor", "Nd", int(dtype), 3, ints(state), ints(strides))
+        self.state, self.cells = map(self._state, (network.output, network.hidden))
         self.weight_size = library.size("cudnnGetRNNWeightSpaceSize", s.handle, self.rnn)
         work, reserve = library.sizes("cudnnGetRNNTempSpaceSizes", 2, s.handle, self.rnn, self.mode, self.x_steps)
         if p.training:
             s.least["reserve"] = reserve
         given = (reserve, s.data("reserve")) if p.training else (0, None)
         self.scratch = work, s.scratch(work), *given
+
+    def _state(self, numbers: int) -> Any:
+        """Return the descriptor of states, or of cells."""
+        p = self.p
+        state = (p.num_layers * p.network.directions, p.sequence.batch, numbers)
+        strides = TensorSpec.packed(p.dtype, state).strides
+        return self.s.descriptor("Tensor", "Nd", int(p.dtype), 3, ints(state), ints(strides))
 
     def _device_ints(self, values: list[int]) -> Any:
         """Return the place of the address of some int32 on the device, which are written once."""
@@ -69,7 +74,7 @@ class _Network:
         def words(drop: Any) -> tuple[Any, ...]:
             kinds = STANDARD, int(p.mode), int(p.bias_mode), int(p.direction), int(p.input_mode)
             types = int(dtype), int(dtype.accumulator), FMA_MATH
-            sizes = network.features, p.hidden_size, p.hidden_size, p.num_layers
+            sizes = network.features, p.hidden_size, network.output, p.num_layers
             return how, *kinds, *types, *sizes, drop, 0
 
         dropping = p.training and drops(p.dropout, p.num_layers)
@@ -118,14 +123,14 @@ def _forward(s: Setting) -> Calls:
     n = _Network(s)
     (hx, hy), (cx, cy) = n.maybe("hx", "hy"), n.maybe("cx", "cy")
     steps = n.lengths, n.x_steps, s.data("x"), n.y_steps, s.data("y")
-    states = n.state, hx, hy, n.state, cx, cy
+    states = n.state, hx, hy, n.cells, cx, cy
     return s.one("cudnnRNNForward", n.rnn, n.mode, *steps, *states, *n.weights("w"), *n.scratch)
 
 
 def _backward_data(s: Setting) -> Calls:
     n = _Network(s)
     steps = n.lengths, n.y_steps, *map(s.data, ("y", "dy")), n.x_steps, s.data("dx")
-    states = n.state, *n.maybe("hx", "dhy", "dhx"), n.state, *n.maybe("cx", "dcy", "dcx")
+    states = n.state, *n.maybe("hx", "dhy", "dhx"), n.cells, *n.maybe("cx", "dcy", "dcx")
     return s.one("cudnnRNNBackwardData_v8", n.rnn, *steps, *states, *n.weights("w"), *n.scratch)
 
 

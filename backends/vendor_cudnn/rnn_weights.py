@@ -48,13 +48,17 @@ def pieces(library: Library, handle: Any, rnn: Any, size: int, network: Network,
         for lin in range(2 * gates):
             recurrent, gate = divmod(lin, gates)
             matrix, bias = _asked(library, handle, rnn, size, pseudo, lin)
-            columns = hidden if recurrent else network.inputs(layer)
+            columns = network.output if recurrent else network.inputs(layer)
             ours = network.matrix(layer, direction, bool(recurrent)) + gate * hidden * columns
             if matrix is not None and columns:
                 found.append(Piece(ours, matrix // itemsize, hidden * columns))
             ours = network.bias(layer, direction, bool(recurrent)) + gate * hidden
             if bias is not None:
                 found.append(Piece(ours, bias // itemsize, hidden))
+        if network.proj:
+            matrix, _ = _asked(library, handle, rnn, size, pseudo, 2 * gates)
+            if matrix is not None:
+                found.append(Piece(network.projection(layer, direction), matrix // itemsize, network.proj * hidden))
     return _joined(sorted(found, key=lambda piece: piece.ours))
 
 

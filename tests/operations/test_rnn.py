@@ -10,10 +10,10 @@ from portadnn.ops.rnn.problems import RNNBackwardData, RNNBackwardWeights, RNNFo
 from portadnn.problem import parse_line
 from portadnn_backends.reference.outcomes import outcomes
 
-FORWARD = cases_rnn.cases(RNNForwardInference, 8)
-TRAINING = cases_rnn.cases(RNNForwardTraining, 5)
-BACKWARD = cases_rnn.cases(RNNBackwardData, 8)
-WEIGHTS = cases_rnn.cases(RNNBackwardWeights, 6)
+FORWARD = cases_rnn.cases(RNNForwardInference, 8) + cases_rnn.projected(RNNForwardInference)
+TRAINING = cases_rnn.cases(RNNForwardTraining, 5) + cases_rnn.projected(RNNForwardTraining)
+BACKWARD = cases_rnn.cases(RNNBackwardData, 8) + cases_rnn.projected(RNNBackwardData)
+WEIGHTS = cases_rnn.cases(RNNBackwardWeights, 6) + cases_rnn.projected(RNNBackwardWeights)
 
 
 @helper.over(FORWARD)

@@ -12,6 +12,7 @@ import portadnn as dnn
 torch = pytest.importorskip("torch", reason="torch is not installed")
 GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 MODES = tuple(GATES)
+PROJECTED = [*((mode, 0) for mode in MODES), ("lstm", 2)]  # and the size of the projection
 
 
 def close(got, want):
@@ -30,29 +31,33 @@ def parts(handle, rnn, features, w):
             ):
                 array = get(handle, rnn, number, (1, features, 1), w, lin)[0]
                 yield f"{name}_{end}", lin % gates, array if name == "weight" else array[:, 0]
+        if rnn.proj_size:
+            end = f"hr_l{number // both}{'_reverse' * (number % both)}"
+            get = dnn.get_rnn_lin_layer_matrix_params
+            yield f"weight_{end}", 0, get(handle, rnn, number, (1, features, 1), w, 2 * gates)[0]
 
 
-def network(mode, features, hidden, layers, both):
+def network(mode, features, hidden, layers, both, proj):
     """Return PyTorch's module in float64."""
     kind = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU}.get(mode, torch.nn.RNN)
-    more = {"nonlinearity": mode[4:]} if mode.startswith("rnn") else {}
+    more = {"nonlinearity": mode[4:]} if mode.startswith("rnn") else {"proj_size": proj} if proj else {}
     torch.manual_seed(3)
     return kind(features, hidden, layers, bidirectional=both, dtype=torch.float64, **more)
 
 
 @pytest.mark.parametrize("both", [False, True], ids=["one", "both"])
-@pytest.mark.parametrize("mode", MODES)
-def test_packed_sequences_and_gradients(reference, mode, both):
+@pytest.mark.parametrize(("mode", "proj"), PROJECTED)
+def test_packed_sequences_and_gradients(reference, mode, proj, both):
     features, hidden, layers, lengths = 4, 3, 2, torch.tensor([5, 3, 3, 1])
     rng = np.random.default_rng(2)
-    module = network(mode, features, hidden, layers, both)
-    rnn = dnn.RNNDescriptor(hidden, layers, mode, int(both))
+    module = network(mode, features, hidden, layers, both, proj)
+    rnn = dnn.RNNDescriptor(hidden, layers, mode, int(both), proj_size=proj)
     w = np.zeros((dnn.get_rnn_params_size(reference, rnn, (1, features, 1)) // 4, 1, 1))
     own = dict(module.named_parameters())
     for name, gate, array in parts(reference, rnn, features, w):
         array[...] = own[name].detach().numpy()[gate * hidden : (gate + 1) * hidden]
-    states = (layers * (1 + both), len(lengths), hidden)
-    x, hx, cx = (torch.tensor(rng.standard_normal(s), requires_grad=True) for s in ((5, 4, features), states, states))
+    states, cells = ((layers * (1 + both), len(lengths), numbers) for numbers in (proj or hidden, hidden))
+    x, hx, cx = (torch.tensor(rng.standard_normal(s), requires_grad=True) for s in ((5, 4, features), states, cells))
     packed = torch.nn.utils.rnn.pack_padded_sequence(x, lengths)
     batches = packed.batch_sizes.tolist()
     lstm = mode == "lstm"
@@ -60,7 +65,7 @@ def test_packed_sequences_and_gradients(reference, mode, both):
     ends = list(end) if lstm else [end]
     data = packed.data.detach().numpy()[:, :, None]
     h0, c0 = hx.detach().numpy(), cx.detach().numpy()
-    hy, cy, dhx, dcx = (np.zeros(states) for _ in range(4))
+    hy, dhx, cy, dcx = (np.zeros(dims) for dims in (states, states, cells, cells))
     y, _, _, reserve = dnn.rnn_forward_training(reference, data, h0, c0, w, rnn, None, hy, cy, batch_sizes=batches)
     close(y[:, :, 0], out.data.detach().numpy())
     for got, want in zip((hy, cy), ends, strict=False):
@@ -81,21 +86,21 @@ def test_packed_sequences_and_gradients(reference, mode, both):
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
-@pytest.mark.parametrize("mode", MODES)
-def test_gradients_are_slopes(reference, mode, dropout):
+@pytest.mark.parametrize(("mode", "proj"), PROJECTED)
+def test_gradients_are_slopes(reference, mode, proj, dropout):
     rng = np.random.default_rng(7)
     skip = mode in ("gru", "rnn_tanh")
     features, hidden, layers, batches = 3, 3, 2, [3, 3, 1]
-    rnn = dnn.RNNDescriptor(hidden, layers, mode, "bidirectional", int(skip))
+    rnn = dnn.RNNDescriptor(hidden, layers, mode, "bidirectional", int(skip), proj_size=proj)
     size = dnn.get_rnn_params_size(reference, rnn, (1, features, 1), "float64") // 8
-    states = (layers * 2, batches[0], hidden)
-    x, hx, cx, w = (rng.standard_normal(s) for s in ((sum(batches), features, 1), states, states, (size, 1, 1)))
-    weights = [rng.standard_normal(s) for s in ((sum(batches), 2 * hidden, 1), states, states)]
+    states, cells = ((layers * 2, batches[0], numbers) for numbers in (proj or hidden, hidden))
+    x, hx, cx, w = (rng.standard_normal(s) for s in ((sum(batches), features, 1), states, cells, (size, 1, 1)))
+    weights = [rng.standard_normal(s) for s in ((sum(batches), 2 * states[2], 1), states, cells)]
 
     def forward(x, hx, cx, w):
         drop = dnn.set_dropout_descriptor(reference, dropout, None, 9)
-        own = dnn.RNNDescriptor(hidden, layers, mode, "bidirectional", int(skip), drop)
-        outputs = [np.zeros(states) for _ in range(2)]
+        own = dnn.RNNDescriptor(hidden, layers, mode, "bidirectional", int(skip), drop, proj_size=proj)
+        outputs = [np.zeros(dims) for dims in (states, cells)]
         call = dnn.rnn_forward_training
         return call(reference, x, hx, cx, w, own, None, *outputs, batch_sizes=batches), own, outputs
 
@@ -104,7 +109,7 @@ def test_gradients_are_slopes(reference, mode, dropout):
         return sum((a * b).sum() for a, b in zip((y, *ends), weights, strict=True))
 
     (y, _, _, reserve), own, _ = forward(x, hx, cx, w)
-    dhx, dcx, dw = np.zeros(states), np.zeros(states), np.zeros(w.shape)
+    dhx, dcx, dw = np.zeros(states), np.zeros(cells), np.zeros(w.shape)
     call = dnn.rnn_backward_data
     dx, *_ = call(reference, y, *weights, w, hx, cx, own, None, dhx, dcx, reserve, batch_sizes=batches)
     dnn.rnn_backward_weights(reference, x, hx, y, reserve, own, dw, batch_sizes=batches)

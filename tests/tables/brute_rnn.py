@@ -29,6 +29,8 @@ class Cell:
             return None if found is None else np.array(found[0], float)
 
         numbers = range(2 * GATES[mode])
+        get = dnn.get_rnn_lin_layer_matrix_params
+        self.projection = part(get, len(numbers)) if rnn.proj_size else None
         self.mode = mode
         self.matrices = [part(dnn.get_rnn_lin_layer_matrix_params, n) for n in numbers]
         self.biases = [part(dnn.get_rnn_lin_layer_bias_params, n)[:, 0] for n in numbers]
@@ -45,7 +47,8 @@ class Cell:
             new = np.tanh(self.of(2, x) + self.of(6, h))
             o = sigmoid(self.of(3, x) + self.of(7, h))
             c = f * c + i * new
-            return o * np.tanh(c), c
+            h = o * np.tanh(c)
+            return (h if self.projection is None else self.projection @ h), c
         if self.mode == "gru":
             r = sigmoid(self.of(0, x) + self.of(3, h))
             update = sigmoid(self.of(1, x) + self.of(4, h))

@@ -26,11 +26,11 @@ SHAPES = (
 _STATES = ("hx", "cx", "hy", "cy", "dhy", "dcy", "dhx", "dcx")
 
 
-def words(mode, dtype, shape, *, both=False, skip=False, states=True, dropout=0.0, bias=RNNBiasMode.DOUBLE_BIAS):
+def words(mode, dtype, shape, *, both=False, skip=False, states=True, dropout=0.0, bias=RNNBiasMode.DOUBLE_BIAS, proj=0):
     """Return a pass's words by name: tensors of the given shape, and parameters."""
     lengths, features, hidden, layers = shape
     features = hidden if skip else features
-    found = {"hidden_size": hidden, "num_layers": layers, "mode": mode, "bias_mode": bias}
+    found = {"hidden_size": hidden, "num_layers": layers, "mode": mode, "bias_mode": bias, "proj_size": proj}
     found["direction"] = DirectionMode.BIDIRECTIONAL if both else DirectionMode.UNIDIRECTIONAL
     found["input_mode"] = RNNInputMode.SKIP_INPUT if skip else RNNInputMode.LINEAR_INPUT
     network = network_of(type("Parameters", (), found), features)
@@ -45,7 +45,8 @@ def words(mode, dtype, shape, *, both=False, skip=False, states=True, dropout=0.
     dims |= dict.fromkeys(("w", "dw"), (network.size, 1, 1))
     if states:
         cells = mode is RNNMode.LSTM
-        dims |= {n: (layers * network.directions, batch, hidden) for n in _STATES if cells or "c" not in n}
+        numbers = {name: hidden if "c" in name else network.output for name in _STATES if cells or "c" not in name}
+        dims |= {name: (layers * network.directions, batch, size) for name, size in numbers.items()}
     return found | {name: TensorSpec.packed(dtype, sizes) for name, sizes in dims.items()}
 
 
@@ -74,6 +75,20 @@ def cases(kind, count):
     return found
 
 
+def projected(kind):
+    """Return cases of LSTMs whose hidden states are projected: shapes, types, directions and clipped cells in turn."""
+    found = []
+    for n, (shape, proj) in enumerate(zip((SHAPES[0], SHAPES[1], SHAPES[3], SHAPES[5]), (4, 5, 1, 33), strict=True)):
+        dropout = 0.4 if n == 0 and "inference" not in kind.op else 0.0
+        given = words(
+            RNNMode.LSTM, TYPES[n], shape, both=n % 2 == 0, states=n != 3, dropout=dropout, skip=n == 2, proj=proj
+        )
+        if n == 1:
+            given |= {"clip_min": -0.3, "clip_max": 0.2}
+        found.append(Case(line(kind, given), everywhere=n in (0, 3)))
+    return found
+
+
 def contents(problem, stored):
     """Return the numbers of a reserve space that mean something, by section."""
     from portadnn_backends.reference.definitions.rnn import Kept
@@ -85,6 +100,10 @@ def contents(problem, stored):
             found[f"gates {layer}"] = kept.gates(layer)
         if network.mode is RNNMode.LSTM:
             found[f"cells {layer}"] = kept.cells(layer)
+        if network.proj:
+            found[f"unprojected {layer}"] = kept.unprojected(layer)
+            if problem.op == "rnn_backward_data":
+                found[f"gradient {layer}"] = kept.gradient(layer)
         if layer < network.layers - 1:
             found[f"hidden {layer}"] = kept.hidden(layer)
             found[f"dropped {layer}"] = kept.dropped(layer)

@@ -200,7 +200,7 @@ def cudnnSetRNNDescriptor_v8(
 
     In portadnn: ``RNNDescriptor``.
 
-    Biases are double (CUDNN_RNN_DOUBLE_BIAS) and there is no projection: `projSize` is `hiddenSize`.
+    A `projSize` below `hiddenSize` projects an LSTM's hidden state; 0 and `hiddenSize` project nothing.
     """
     _SetRNNDescriptor_v8(
         rnnDesc,
@@ -366,7 +366,7 @@ def cudnnSetRNNProjectionLayers(handle: Handle, rnnDesc: RNNDescriptor, recProjS
 
     C: ``cudnnStatus_t cudnnSetRNNProjectionLayers(cudnnHandle_t handle, cudnnRNNDescriptor_t rnnDesc, const int recProjSize, const int outProjSize)``
 
-    Only what says that there is no projection: the hidden size, and 0.
+    A `recProjSize` below the hidden size projects an LSTM's hidden state; `outProjSize` is 0, as in cuDNN.
     """
     _SetRNNProjectionLayers(handle, rnnDesc, recProjSize, outProjSize)
 

@@ -22,6 +22,7 @@ direction_mode = Choice("cudnnDirectionMode_t", DirectionMode)
 input_mode = Choice("cudnnRNNInputMode_t", RNNInputMode)
 bias_mode = Choice("cudnnRNNBiasMode_t", RNNBiasMode)
 _MINMAX = 1  # CUDNN_RNN_CLIP_MINMAX
+_STANDARD = 0  # CUDNN_RNN_ALGO_STANDARD
 
 
 class RNNDescriptor(Descriptor):
@@ -42,7 +43,7 @@ class RNNDescriptor(Descriptor):
         self.precision = DataType.FLOAT  # as it was given
         self.bias_mode, self.padding_mode = RNNBiasMode.DOUBLE_BIAS, 0
         self.clip: tuple[Any, float, float] | None = None  # NaN option and limits
-        self.input_size, self.aux_flags = 0, 0
+        self.input_size, self.aux_flags, self.projection = 0, 0, 0
         self.views: dict[Any, Any] = {}  # of weight spaces
         self._built: tuple[Any, Any] = (None, None)
 
@@ -57,6 +58,7 @@ class RNNDescriptor(Descriptor):
         if self._built[1] is None or self._built[0] is not dropout:
             limits = None if self.clip is None else self.clip[1:]
             more: dict[str, Any] = {"bias_mode": self.bias_mode, "clip": limits, "dropout": dropout}
+            more["proj_size"] = self.projection
             self._built = dropout, dnn.RNNDescriptor(**self.network, **more)
         return self._built[1]
 
@@ -101,7 +103,7 @@ def _set(
         "compute_type": given.accumulator,
     }
     c_value("cudnnRNNAlgo_t", algo, "algo")
-    descriptor.value, descriptor.dropout, descriptor.algo = network, dropout, int(algo)
+    descriptor.value, descriptor.dropout, descriptor.algo, descriptor.projection = network, dropout, int(algo), 0
     descriptor.dtype = descriptor.precision = given
 
 
@@ -148,21 +150,28 @@ def cudnnSetRNNDescriptor_v8(
     made(rnnDesc, RNNDescriptor, "rnnDesc")
     bias, math = bias_mode(biasMode, "biasMode"), math_type(mathType, "mathType")
     features, flags = as_integer(inputSize, "inputSize", 1), as_integer(auxFlags, "auxFlags", 0)
-    _check_projection(as_integer(projSize, "projSize", 0), as_integer(hiddenSize, "hiddenSize", 1))
+    standard = c_value("cudnnRNNAlgo_t", algo, "algo") == _STANDARD
+    projection = _projection(projSize, "projSize", hiddenSize, rnn_mode(cellMode, "cellMode"), standard)
     dtype, precision = data_type(dataType, "dataType"), data_type(mathPrec, "mathPrec")
     if precision not in (dtype, dtype.accumulator):
         raise NotSupported(argument="mathPrec", expected=f"{dtype.accumulator} for {dtype}", got=precision)
     _set(rnnDesc, hiddenSize, numLayers, dropoutDesc, inputMode, dirMode, cellMode, algo, mathPrec, True)
     rnnDesc.dtype, rnnDesc.math = dtype, math
-    rnnDesc.changed(bias_mode=bias, clip=None)
+    rnnDesc.changed(bias_mode=bias, clip=None, projection=projection)
     rnnDesc.input_size, rnnDesc.aux_flags = features, flags
 
 
-def _check_projection(size: int, hidden: Any, argument: str = "projSize") -> None:
-    if size not in (0, hidden):
-        raise NotSupported(
-            "there is no recurrent projection", argument=argument, expected=f"{hidden}, the hidden size", got=size
-        )
+def _projection(size: Any, argument: str, hidden: Any, mode: RNNMode, standard: bool) -> int:
+    """Return the size of a recurrent projection; 0 for the hidden size, which is none."""
+    number, all_units = as_integer(size, argument, 0), as_integer(hidden, "hiddenSize", 1)
+    if number > all_units:
+        raise BadParam(argument=argument, expected=f"at most {all_units}, the hidden size", got=number)
+    if number in (0, all_units):
+        return 0
+    if mode is not RNNMode.LSTM or not standard:
+        expected = f"{all_units}, the hidden size: CUDNN_LSTM projects, by CUDNN_RNN_ALGO_STANDARD"
+        raise NotSupported(argument=argument, expected=expected, got=number)
+    return number
 
 
 def cudnnGetRNNDescriptor(cudnnHandle, rnn, rnnDesc):
@@ -195,7 +204,7 @@ def cudnnGetRNNDescriptor_v8(rnn, rnnDesc):
         math_type.c(rnnDesc.math),
         rnnDesc.input_size,
         rnn.hidden_size,
-        rnn.hidden_size,
+        rnn.proj_size or rnn.hidden_size,
         rnn.num_layers,
         rnnDesc.dropout,
         rnnDesc.aux_flags,
@@ -272,14 +281,18 @@ def cudnnRNNGetClip(handle, rnnDesc):
 
 def cudnnSetRNNProjectionLayers(handle, rnnDesc, recProjSize, outProjSize):
     check_handle(handle)
-    _check_projection(as_integer(recProjSize, "recProjSize", 0), rnn_value(rnnDesc).hidden_size, "recProjSize")
+    rnn = rnn_value(rnnDesc)
+    standard = rnnDesc.algo == _STANDARD
+    projection = _projection(recProjSize, "recProjSize", rnn.hidden_size, rnn.mode, standard)
     if as_integer(outProjSize, "outProjSize", 0):
         raise NotSupported("there is no output projection", argument="outProjSize", expected="0", got=outProjSize)
+    rnnDesc.changed(projection=projection)
 
 
 def cudnnGetRNNProjectionLayers(handle, rnnDesc):
     check_handle(handle)
-    return rnn_value(rnnDesc).hidden_size, 0
+    rnn = rnn_value(rnnDesc)
+    return rnn.proj_size or rnn.hidden_size, 0
 
 
 def cudnnBuildRNNDynamic(handle, rnnDesc, miniBatch):

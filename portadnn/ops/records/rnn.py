@@ -61,7 +61,8 @@ def _recurrent(draws: Draws, choices: Choices, op: str) -> str:
         for step in range(1, len(batches)):
             batches[step] = max(1, batches[step - 1] - draws.integers(0, 2))
     bias = choices["bias_mode"]
-    network = Network(mode, hidden, layers, directions, features, skip, bias)
+    proj = max(1, hidden // 2) if choices["projected"] and mode is RNNMode.LSTM and hidden > 1 else 0
+    network = Network(mode, hidden, layers, directions, features, skip, bias, proj)
 
     def steps(width: int) -> str:
         dims = (sum(batches), width, 1) if choices["packed"] else (len(batches), batches[0], width)
@@ -77,7 +78,7 @@ def _recurrent(draws: Draws, choices: Choices, op: str) -> str:
             choices["states"], draws.integers(2) == 1
         )
         if wanted and ("c" not in name or mode is RNNMode.LSTM):
-            tensors[name] = tensor(dtype, (layers * directions, batches[0], hidden))
+            tensors[name] = tensor(dtype, (layers * directions, batches[0], hidden if "c" in name else network.output))
     words = [op, *(f"{name}={text}" for name, text in tensors.items())]
     words += [f"hidden_size={hidden}", f"num_layers={layers}", f"mode={mode.name.lower()}"]
     words += [f"direction={choices['direction'].name.lower()}", f"input_mode={choices['input_mode'].name.lower()}"]
@@ -85,6 +86,8 @@ def _recurrent(draws: Draws, choices: Choices, op: str) -> str:
         words.append(f"bias_mode={bias.name.lower()}")
     if choices["clip"]:
         words.append("clip_min=-0.25 clip_max=0.5")
+    if proj:
+        words.append(f"proj_size={proj}")
     if choices["dropout"]:
         words.append(f"dropout={choices['dropout']}")
     if choices["packed"]:
@@ -105,6 +108,7 @@ _DRAWING = Drawing(
         **{"size": _SIZES, "states": _STATES, "dropout": (0.0, 0.5, 0.0, 0.25)},
         "bias_mode": (*[RNNBiasMode.DOUBLE_BIAS] * 3, *RNNBiasMode),
         "clip": (False, False, True),
+        "projected": (False, False, False, True, True),
     },
 )
 
@@ -116,9 +120,11 @@ def _plain(*names: str) -> plain.Describe:
         hidden = c["hidden_size"]
         features = hidden if skip else 3
         bias = RNNBiasMode.parse(c.get("bias_mode", "double_bias"))
-        size = Network(mode, hidden, c.get("num_layers", 1), ways, features, skip, bias).size
+        proj = c.get("proj_size", 0)
+        network = Network(mode, hidden, c.get("num_layers", 1), ways, features, skip, bias, proj)
+        size = network.size
         batch = 2**27 if c.get("size") == "long" else 2
-        narrow, wide = (((3, n, 1) if c.get("batch_sizes") else (2, batch, n)) for n in (features, hidden * ways))
+        narrow, wide = (((3, n, 1) if c.get("batch_sizes") else (2, batch, n)) for n in (features, network.width))
         sizes = {"x": narrow, "dx": narrow, "y": wide, "dy": wide, "w": (size, 1, 1), "dw": (size, 1, 1)}
         return {name: plain.text(c["dtype"], sizes[name]) for name in names}
 
@@ -249,6 +255,8 @@ RECORDS = (
                     "x={t}:2x3x4/24,8,2",
                     "batch_sizes=3,4",
                     "dropout=1.5",
+                    "proj_size=5",  # none that is smaller
+                    "proj_size=3",  # with the parameters of none
                 ),
                 UNSUPPORTED: ("compute_type={wrong}",),
             },
