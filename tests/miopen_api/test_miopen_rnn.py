@@ -151,10 +151,78 @@ def test_the_orders_differ_from_cudnns(env):
     """Numbers 2 and 3 of an LSTM are swapped, and 0 and 1 of a GRU (migration rule V50)."""
     for mode, ours in (("lstm", (0, 1, 3, 2)), ("gru", (1, 0, 2))):
         net = Net(env, mode, layers=1)
-        rnn = dnn.RNNDescriptor(HIDDEN, 1, mode)
+        memory, size, rnn = env.host(net.w), HIDDEN * FEATURES, dnn.RNNDescriptor(HIDDEN, 1, mode)
         for number, same in enumerate(ours):
+            assert (memory[number * size :][:size] == net.matrices[0, number].ravel()).all()
             found = dnn.get_rnn_lin_layer_matrix_params(env.h, rnn, 0, (2, FEATURES, 1), net.w, same)
-            assert (env.host(found)[0] == net.matrices[0, number]).all()
+            assert number == same or (env.host(found)[0] != net.matrices[0, number]).any()
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("directions", [1, 2])
+@pytest.mark.parametrize("mode", MODES)
+def test_parameters_lie_as_miopens(env, mode, directions, skip):
+    """By the sizes of the parts that MIOpen's src/rnn.cpp adds up: both directions' W, then both R; biases likewise."""
+    net = Net(env, mode, directions=directions, skip=skip)
+    at, part = 0, env.desc(1)
+    for layer in range(LAYERS):
+        for state, direction, gate in itertools.product((0, 1), range(directions), range(net.gates)):
+            number, pseudo = state * net.gates + gate, layer * directions + direction
+            if (pseudo, number) in net.matrices:
+                assert miopen.miopenGetRNNLayerParamOffset(net.rnn, pseudo, net.step, number, part) == at
+                at += net.matrices[pseudo, number].size
+    for layer in range(LAYERS):
+        for state, direction, gate in itertools.product((0, 1), range(directions), range(net.gates)):
+            number, pseudo = state * net.gates + gate, layer * directions + direction
+            assert miopen.miopenGetRNNLayerBiasOffset(net.rnn, pseudo, net.step, number, part) == at
+            at += HIDDEN
+    assert 4 * at == net.size
+
+
+@every_backend()
+@pytest.mark.parametrize("padding", [miopen.miopenRNNIONotPadded, miopen.miopenRNNIOWithPadding])
+def test_padded_steps(env, padding):
+    """With padding each step has as many rows as the first; what lies behind a step's own stays as it was."""
+    net, h, lengths = Net(env, "lstm", directions=2), env.h, (4, 3, 1)
+    miopen.miopenSetRNNPaddingMode(net.rnn, padding)
+    batches = [sum(length > t for length in lengths) for t in range(4)]
+    x, dy = env.random(4, 3, FEATURES), env.random(4, 3, net.width)
+    hx, cx = (env.random(2 * LAYERS, 3, HIDDEN) for _ in range(2))
+    mask = np.array([[length > t for length in lengths] for t in range(4)])
+    padded = padding == miopen.miopenRNNIOWithPadding
+    xd, yd = ([env.desc(n, width) for n in batches] for width in (FEATURES, net.width))
+    assert miopen.miopenGetRNNInputTensorSize(h, net.rnn, 4, xd) == 4 * FEATURES * (12 if padded else mask.sum())
+    scratch = env.bytes(miopen.miopenGetRNNWorkspaceSize(h, net.rnn, 4, xd))
+    reserve = env.bytes(miopen.miopenGetRNNTrainingReserveSize(h, net.rnn, 4, xd))
+    given, change = (v if padded else v[mask] for v in (x, dy))
+    x_dev, dy_dev, hx_dev, cx_dev = map(env.dev, (given, change, hx, cx))
+    y, dx = env.dev(np.full(change.shape, 7, np.float32)), env.dev(np.full(given.shape, 7, np.float32))
+    hy, cy, dhx, dcx = (env.out(*hx.shape)[1] for _ in range(4))
+    state = env.desc(*hx.shape)
+    first, last, outs = ((state, a, state, b) for a, b in ((hx_dev, cx_dev), (hy, cy), (dhx, dcx)))
+    forward = (h, net.rnn, 4, xd, x_dev, *first, net.w_desc, net.w, yd, y, *last, *scratch, *reserve)
+    miopen.miopenRNNForwardTraining(*forward)
+    nothing = (state, None, state, None)
+    back = (yd, y, yd, dy_dev, *nothing, net.w_desc, net.w, *first, xd, dx, *outs, *scratch, *reserve)
+    miopen.miopenRNNBackwardData(h, net.rnn, 4, *back)
+    dw = env.dev(np.zeros(net.size // 4, np.float32))
+    weights = (xd, x_dev, state, hx_dev, yd, y, net.w_desc, dw, *scratch, *reserve)
+    miopen.miopenRNNBackwardWeights(h, net.rnn, 4, *weights)
+    got_y, got_dx = env.host(y), env.host(dx)
+    if padded:
+        assert (got_y[~mask] == 7).all() and (got_dx[~mask] == 7).all()
+        got_y, got_dx = got_y[mask], got_dx[mask]
+    want, slope = np.zeros(dy.shape), np.zeros(x.shape)
+    for i, length in enumerate(lengths):
+        one = (x[:length, i : i + 1], hx[:, i : i + 1], cx[:, i : i + 1])
+        out = net.numpy(*one)
+        want[:length, i] = out[0][:, 0]
+        loss = (dy[:length, i : i + 1], np.zeros_like(one[1]), np.zeros_like(one[2]))
+        slope[:length, i] = gradient(lambda v, one=one: net.numpy(v, *one[1:]), one[0], loss)[:, 0]
+        close(env.host(hy)[:, i], out[1][:, 0])
+    close(got_y, want[mask])
+    close(got_dx, slope[mask], atol=2e-5)
+    assert all(part.any() for part in net.parts(dw).values())
 
 
 def test_sequences_of_several_lengths(env):
@@ -249,9 +317,13 @@ def test_every_steps_descriptor_is_looked_at(env):
         forward(batches, *steps)
 
 
-@pytest.mark.parametrize("lengths", [(3, 3), (3, 1), (2, 1)])
+@pytest.mark.parametrize("lengths", [(3, 3), (3, 1), (2, 1), (1, 3), (1, 2)])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_batches_of_sequences(env, layout, lengths):
+    if layout == miopen.miopenRNNDataSeqMajorNotPadded and lengths[0] < lengths[1]:
+        with pytest.raises(dnn.BadParam, match="sorted lengths"):
+            sequences(layout, FEATURES, 3, lengths)
+        return
     net, h = Net(env, "lstm", directions=2, bias=False), env.h
     x, dy = env.random(3, 2, FEATURES), env.random(3, 2, net.width)
     hx, cx, dhy, dcy = (env.random(2 * LAYERS, 2, HIDDEN) for _ in range(4))
@@ -291,6 +363,14 @@ def test_batches_of_sequences(env, layout, lengths):
     assert not env.host(y)[~mask].any()  # padding
     close(env.host(hy), last)
     close(env.host(dx), lay(layout, slope, lengths)[0], atol=2e-5)
+    for i, length in enumerate(lengths):  # states are in the caller's order
+        one = (x[:length, i : i + 1], hx[:, i : i + 1], cx[:, i : i + 1])
+        loss = (dy[:length, i : i + 1], dhy[:, i : i + 1], dcy[:, i : i + 1])
+        close(
+            env.host(dhx)[:, i],
+            gradient(lambda v, one=one: net.numpy(one[0], v, one[2]), one[1], loss)[:, 0],
+            atol=2e-5,
+        )
     assert all(part.any() for part in net.parts(dw).values())
 
 
@@ -322,5 +402,4 @@ def test_descriptors(env):
     assert miopen.miopenGetRNNDescriptor_V2(rnn) == (5, 2, None, *modes, miopen.miopenRNNfundamental, F)
     miopen.miopenSetRNNPaddingMode(rnn, miopen.miopenRNNIOWithPadding)
     assert miopen.miopenGetRNNPaddingMode(rnn) is miopen.miopenRNNIOWithPadding
-    with pytest.raises(dnn.NotSupported, match="miopenRNNForward takes padded sequences"):
-        miopen.miopenGetRNNWorkspaceSize(env.h, rnn, 1, [env.desc(2, 5)])
+    assert miopen.miopenGetRNNInputTensorSize(env.h, rnn, 2, [env.desc(2, 5), env.desc(1, 5)]) == 4 * 4 * 5

@@ -19,16 +19,11 @@ from portadnn.ops.rnn.layout import Network, RNNMode
 from portadnn_backends.base import TensorArg
 from portadnn_backends.engines.gemm import product as gemm
 from portadnn_backends.engines.gemm.operands import Matrix
-from portadnn_backends.engines.rnn import backward, forward, weights
+from portadnn_backends.engines.rnn import engines
 from portadnn_backends.reference.outcomes import outcomes, terms
 
 BATCHES, EQUAL = (21, 21, 18, 3), (19, 19, 19)
-ENGINES = {
-    "rnn_forward_training": forward,
-    "rnn_forward_inference": forward,
-    "rnn_backward_data": backward,
-    "rnn_backward_weights": weights,
-}
+ENGINES = {kind.op: engine for engine in engines.ENGINES for kind in engine.problems}
 CASES = {  # type, cell, units, features, layers, directions, states
     "odd sizes": ("bf16", "lstm", 37, 19, 1, 2, True),
     "gru": ("f16", "gru", 35, 32, 2, 2, True),
@@ -75,8 +70,7 @@ def run(op, batches, values, device):
     """Run a case, hold its outputs against the reference, and return the names of its kernels."""
     case = Case(line(op, batches, *values), "uniform")
     problem, numbers = diff_case(case).problem, diff_case(case).numbers
-    (engine,) = ENGINES[op].ENGINES
-    plan = engine.prepare(problem, device)
+    plan = ENGINES[op].prepare(problem, device)
     buffers = make_buffers(case)
     arrays = [buffers[one].array for one in problem.names]
     given = [array.copy() for array in arrays]

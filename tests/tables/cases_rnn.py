@@ -26,7 +26,9 @@ SHAPES = (
 _STATES = ("hx", "cx", "hy", "cy", "dhy", "dcy", "dhx", "dcx")
 
 
-def words(mode, dtype, shape, *, both=False, skip=False, states=True, dropout=0.0, bias=RNNBiasMode.DOUBLE_BIAS, proj=0):
+def words(
+    mode, dtype, shape, *, both=False, skip=False, states=True, dropout=0.0, bias=RNNBiasMode.DOUBLE_BIAS, proj=0
+):
     """Return a pass's words by name: tensors of the given shape, and parameters."""
     lengths, features, hidden, layers = shape
     features = hidden if skip else features

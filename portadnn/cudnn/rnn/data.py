@@ -12,11 +12,11 @@ from ...arguments import as_integer, as_integers, as_real
 from ...c_names.composed import check_output
 from ...c_names.enumerations import CEnum
 from ...descriptors import TensorView
-from ...dispatch.arrays import spec_of
 from ...dispatch.problems import check_handle
 from ...enums import DataType
 from ...errors import BadParam
 from ...handle import Handle
+from ...ops.rnn.unsorted import longest_first, runs
 from ...problem import TensorSpec
 from ..calls import c_value
 from ..descriptors import Descriptor, made, value_of
@@ -52,8 +52,7 @@ class Sequences:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "uniform", set(self.lengths) == {self.steps})
-        order = sorted(range(self.batch), key=lambda place: -self.lengths[place])
-        object.__setattr__(self, "order", tuple(order))
+        object.__setattr__(self, "order", longest_first(self.lengths))
 
     @property
     def sorted(self) -> bool:
@@ -127,84 +126,6 @@ def data_like(first: Any, other: Any, name: str) -> None:
             expected=f"{first.dtype} sequences of {first.lengths} steps",
             got=f"{other.dtype} of {other.lengths}",
         )
-
-
-@dataclass(frozen=True)
-class States:
-    """Hidden states and cells of sequences that are not longest first: (layers, batch, size) in another order.
-
-    A network gets those of the sequences that have steps. Final states of the others are their initial ones, and
-    gradients of their initial states those of the final ones.
-    """
-
-    handle: Handle
-    value: Sequences
-
-    def _pairs(self, theirs: Any, ours: Any, *, empty: bool = False) -> Iterator[tuple[Any, Any]]:
-        """Return pairs of the states of each run of sequences in both orders; or of those without steps in both."""
-        wrap, batch = self.handle.device.wrap, self.value.batch
-        dims, dtype = spec_of(self.handle.device.signature(theirs), "state").dims, self.value.dtype
-        layers, size = dims[0], dims[2]
-        count = self.value.count
-        places = range(count, batch) if empty else range(count)
-        for to, from_, rows in runs([(self.value.order[place], place) for place in places]):
-            part = (layers, rows, size)
-            own = TensorSpec(dtype, part, (batch * size, size, 1))
-            other = own if empty else TensorSpec(dtype, part, (count * size, size, 1))
-            yield (
-                wrap(TensorView(own, theirs, to * size), "state"),
-                wrap(TensorView(other, ours, (to if empty else from_) * size), "state"),
-            )
-
-    def read(self, *states: Any) -> list[Any]:
-        """Return initial states, or gradients of final ones, as a network takes them; None stays."""
-        if self.value.sorted:
-            return list(states)
-        return [None if state is None else self._sorted(state) for state in states]
-
-    def _room(self, state: Any) -> Any:
-        if not self.value.count:
-            return None
-        dims = spec_of(self.handle.device.signature(state), "state").dims
-        return self.handle.device.empty(TensorSpec.packed(self.value.dtype, (dims[0], self.value.count, dims[2])))
-
-    def _sorted(self, state: Any) -> Any:
-        if not self.value.count:
-            return None
-        found = self._room(state)
-        for theirs, ours in self._pairs(state, found):
-            dnn.transform_tensor(self.handle, theirs, ours)
-        return found
-
-    def room(self, *states: Any) -> list[Any]:
-        """Return memory for what a network writes; None stays."""
-        if self.value.sorted:
-            return list(states)
-        return [None if state is None else self._room(state) for state in states]
-
-    def write(self, state: Any, found: Any, initial: Any) -> None:
-        """Write a final state in its order, with `initial` (None: zeros) for sequences without steps."""
-        if state is None or self.value.sorted:
-            return
-        for theirs, ours in self._pairs(state, found) if self.value.count else ():
-            dnn.transform_tensor(self.handle, ours, theirs)
-        for theirs, ours in self._pairs(state, state if initial is None else initial, empty=True):
-            if initial is None:
-                dnn.set_tensor(self.handle, theirs, 0.0)
-            else:
-                dnn.transform_tensor(self.handle, ours, theirs)
-
-
-def runs(pairs: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
-    """Return runs of neighbours in both places as (first, first of the other, count)."""
-    found: list[tuple[int, int, int]] = []
-    for here, there in pairs:
-        last = found[-1] if found else None
-        if last and (last[0] + last[2], last[1] + last[2]) == (here, there):
-            found[-1] = (*last[:2], last[2] + 1)
-        else:
-            found.append((here, there, 1))
-    return found
 
 
 def _nothing() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import portadnn as dnn
 
 from ...errors import NotSupported
-from .data import States, data, data_like, data_value
+from ...ops.rnn.unsorted import States
+from .data import data, data_like, data_value
 from .v8 import backward_data, forward
 
 

@@ -13,11 +13,12 @@ from ...dispatch.problems import make_problem
 from ...errors import BadParam
 from ...handle import Handle
 from ...ops.rnn.problems import RNNBackwardWeights
+from ...ops.rnn.unsorted import States
 from ...problem import TensorSpec
 from ..calls import c_value
 from ..descriptors import TensorDescriptor, made
 from ..memory import raw, view
-from .data import States, data, data_like, data_value
+from .data import data, data_like, data_value
 from .descriptors import rnn_value
 
 _TRAINING = 1  # CUDNN_FWD_MODE_TRAINING

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 from ...arguments import as_items
 from ...c_names.objects import Layout
 from ...dispatch.problems import check_handle
-from ...errors import BadParam, NotSupported, shown
+from ...errors import BadParam, shown
 from ...handle import Handle
 from ..descriptors import DATA_TYPES, miopenTensorDescriptor_t, optional, spec_of
-from ..generated.enums import miopenRNNPaddingMode_t
+from ..generated.enums import miopenRNNBaseLayout_t, miopenRNNPaddingMode_t
 from ..names import integer
 from .descriptor import RNNSettings, rnn_settings
 from .parameters import features_of
 from .passes import Pass, Steps, sizes
+from .sequences import Sequences, gathered, scatter
 
 Desc = miopenTensorDescriptor_t
 
@@ -53,14 +55,34 @@ def _listed(settings: RNNSettings, length: Any, descs: Any, argument: str) -> St
 
 
 def _steps(settings: RNNSettings, length: Any, descs: Any, argument: str = "xDesc") -> Steps:
-    if settings.padding is miopenRNNPaddingMode_t.miopenRNNIOWithPadding:
-        raise NotSupported(
-            "miopenRNNForward takes padded sequences",
-            argument="rnnDesc",
-            expected="miopenRNNIONotPadded",
-            got="padding",
-        )
     return _listed(settings, length, descs, argument)
+
+
+def _layout(settings: RNNSettings, steps: Steps, features: int) -> Sequences | None:
+    """Return how padded sequences lie, as many in each step as in the first; None without padding."""
+    if settings.padding is not miopenRNNPaddingMode_t.miopenRNNIOWithPadding or steps.sizes is None:
+        return None
+    lengths = tuple(sum(count > n for count in steps.batches) for n in range(steps.batches[0]))
+    if any(later > earlier for earlier, later in itertools.pairwise(steps.batches)):
+        raise BadParam(argument="xDesc", expected="numbers of sequences that never increase", got=steps.batches)
+    layout = miopenRNNBaseLayout_t.miopenRNNDataSeqMajorPadded
+    sizes = len(steps.batches), steps.batches[0], features
+    return Sequences(DATA_TYPES[settings.data_type], layout, *sizes, lengths)
+
+
+def _taken(run: Pass, data: Any, name: str, features: int, read: bool = True) -> Any:
+    """Return sequences as portadnn takes them."""
+    layout = _layout(run.settings, run.steps, features)
+    if layout is None:
+        return run.sequences(data, name, features)
+    return gathered(run.handle, layout, data, name, read=read)
+
+
+def _put_back(run: Pass, packed: Any, data: Any, features: int) -> None:
+    """Copy outputs to padded memory, whose padding stays as it was."""
+    layout = _layout(run.settings, run.steps, features)
+    if layout is not None:
+        scatter(run.handle, layout, packed, data, zero=False)
 
 
 def _check_output(settings: RNNSettings, steps: Steps, descs: Any, argument: str) -> int:
@@ -84,7 +106,9 @@ def miopenGetRNNTrainingReserveSize(handle, rnn, sequenceLen, xDesc):
 def miopenGetRNNInputTensorSize(handle, rnn, seqLen, xDesc):
     _ = check_handle(handle).device
     steps = _steps(rnn, seqLen, xDesc)
-    return sum(steps.batches) * steps.features * DATA_TYPES[rnn.data_type].itemsize
+    padded = rnn.padding is miopenRNNPaddingMode_t.miopenRNNIOWithPadding
+    rows = len(steps.batches) * steps.batches[0] if padded else sum(steps.batches)
+    return rows * steps.features * DATA_TYPES[rnn.data_type].itemsize
 
 
 def miopenGetRNNHiddenTensorSize(handle, rnn, seqLen, xDesc):
@@ -121,10 +145,11 @@ def _forward(
     steps = _steps(settings, sequenceLen, xDesc)
     width = _check_output(settings, steps, yDesc, "yDesc")
     run = Pass.make(handle, settings, steps, workSpace, workSpaceNumBytes)
-    given, out = run.sequences(x, "x", steps.features), run.sequences(y, "y", width)
+    given, out = _taken(run, x, "x", steps.features), _taken(run, y, "y", width, read=False)
     spec_of(wDesc, "wDesc")
     hx, cx, hy, cy = (optional(handle, states[f"{n}Desc"], states[n], n) for n in ("hx", "cx", "hy", "cy"))
     run.forward(training, given, hx, cx, w, out, hy, cy, *reserve)
+    _put_back(run, out, y, width)
 
 
 def miopenRNNBackwardData(
@@ -154,10 +179,11 @@ def miopenRNNBackwardData(
     width = _check_output(rnn, steps, yDesc, "yDesc")
     _check_output(rnn, steps, dyDesc, "dyDesc")
     run = Pass.make(handle, rnn, steps, workSpace, workSpaceNumBytes)
-    given = run.sequences(y, "y", width), run.sequences(dy, "dy", width), dhy, dcy
+    given = _taken(run, y, "y", width), _taken(run, dy, "dy", width), dhy, dcy
     spec_of(wDesc, "wDesc")
-    out = run.sequences(dx, "dx", steps.features), dhx, dcx
+    out = _taken(run, dx, "dx", steps.features, read=False), dhx, dcx
     run.backward_data(given, raw_w, (hx, cx), out, run.reserve(reserveSpace, reserveSpaceNumBytes))
+    _put_back(run, out[0], dx, steps.features)
 
 
 def miopenRNNBackwardWeights(
@@ -179,6 +205,6 @@ def miopenRNNBackwardWeights(
     steps = _steps(rnn, sequenceLen, xDesc)
     width = _check_output(rnn, steps, yDesc, "yDesc")
     run = Pass.make(handle, rnn, steps, workSpace, workSpaceNumBytes)
-    given, out = run.sequences(x, "x", steps.features), run.sequences(y, "y", width)
+    given, out = _taken(run, x, "x", steps.features), _taken(run, y, "y", width)
     spec_of(dwDesc, "dwDesc")
     run.backward_weights(given, hx, out, run.reserve(reserveSpace, reserveSpaceNumBytes), raw_dw)

@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import BadParam
 from ...ops.dropout import DropoutDescriptor
 from ...ops.rnn.descriptor import RNNDescriptor
-from ...ops.rnn.layout import DirectionMode, Network, RNNInputMode, RNNMode
+from ...ops.rnn.layout import DirectionMode, Network, RNNBiasMode, RNNInputMode, RNNMode
 from ...ops.rnn.problems import network_of
 from ...problem import TensorSpec
 from ..descriptors import DATA_TYPES, Opaque, made, value_of
@@ -24,9 +24,6 @@ from ..generated.enums import (
     miopenRNNPaddingMode_t,
 )
 from ..names import integer, parse, unified
-
-# portadnn's number of each of MIOpen's gates: input, forget, output, new memory; update, reset, new memory
-GATES = {RNNMode.LSTM: (0, 1, 3, 2), RNNMode.GRU: (1, 0, 2)}
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,8 @@ class RNNSettings:
         dropout = None
         if self.dropout is not None:
             dropout = value_of(self.dropout, miopenDropoutDescriptor_t, "dropoutDesc").descriptor
-        return _unified(self.hidden, self.layers, int(self.mode), int(self.direction), int(self.input_mode), dropout)
+        modes = int(self.mode), int(self.direction), int(self.input_mode)
+        return _unified(self.hidden, self.layers, *modes, dropout, self.biased)
 
     @functools.cached_property
     def views(self) -> dict[Any, Any]:
@@ -75,16 +73,6 @@ class RNNSettings:
             raise BadParam(argument="xDesc", expected=f"{self.hidden} features, because of miopenRNNskip", got=features)
         return network
 
-    def count(self, network: Network) -> int:
-        """Return the number of parameters: matrices, and biases where there are any."""
-        return network.size if self.biased else network.bias(0, 0, recurrent=False)
-
-    def gate(self, number: int) -> tuple[bool, int]:
-        """Return whether MIOpen's paramID belongs to the hidden state, and portadnn's number of the gate."""
-        mode = RNNMode(self.mode.value)
-        recurrent, gate = divmod(number, mode.gates)
-        return bool(recurrent), GATES.get(mode, (0,))[gate]
-
 
 @functools.lru_cache(256)
 def _network(rnn: RNNDescriptor, features: int) -> Network:
@@ -93,10 +81,18 @@ def _network(rnn: RNNDescriptor, features: int) -> Network:
 
 @functools.lru_cache(256)
 def _unified(
-    hidden: int, layers: int, mode: int, direction: int, input_mode: int, dropout: DropoutDescriptor | None
+    hidden: int,
+    layers: int,
+    mode: int,
+    direction: int,
+    input_mode: int,
+    dropout: DropoutDescriptor | None,
+    biased: bool,
 ) -> RNNDescriptor:
     """Return portadnn's descriptor; all its numbers are MIOpen's."""
-    return RNNDescriptor(hidden, layers, RNNMode(mode), DirectionMode(direction), RNNInputMode(input_mode), dropout)
+    modes = RNNMode(mode), DirectionMode(direction), RNNInputMode(input_mode)
+    biases = RNNBiasMode.DOUBLE_BIAS if biased else RNNBiasMode.NO_BIAS
+    return RNNDescriptor(hidden, layers, *modes, dropout, bias_mode=biases)
 
 
 class miopenRNNDescriptor_t(Opaque):
@@ -151,11 +147,7 @@ def miopenGetRNNPaddingMode(rnn):
     return rnn.padding
 
 
-def packed_parameters(settings: RNNSettings, network: Network, dtype: Any) -> TensorSpec:
-    """Return the spec of the parameters as a network's calls take them."""
-    return _packed(dtype, settings.count(network))
-
-
 @functools.lru_cache(256)
-def _packed(dtype: Any, count: int) -> TensorSpec:
+def packed_parameters(dtype: Any, count: int) -> TensorSpec:
+    """Return the spec of parameters as a network's calls take them."""
     return TensorSpec.packed(dtype, (count, 1, 1))

@@ -1,8 +1,6 @@
 """Recurrent networks: the places of parameters.
 
-The parameters lie as portadnn's do: for each pseudo-layer the matrices of the input, then those of the hidden state,
-then all biases, with the gates of an LSTM in the order i, f, new memory, o and those of a GRU r, z, n. The calls here
-number them as MIOpen does, LSTM i, f, o, new memory and GRU z, r, n, and offsets are of portadnn's places.
+The parameters lie as MIOpen's do (places.py), and are numbered so.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from ...problem import TensorSpec
 from ..descriptors import DATA_TYPES, made, miopenTensorDescriptor_t, spec_of, view
 from ..generated.enums import miopenDataType_t
 from ..names import integer, parse
+from . import places
 from .descriptor import RNNSettings
 
 
@@ -48,15 +47,15 @@ def _place(settings: RNNSettings, layer: Any, xDesc: Any, number: Any, bias: boo
         if value >= count:
             raise BadParam(argument=argument, expected=f"0 to {count - 1}", got=value)
     own, direction = divmod(pseudo, network.directions)
-    recurrent, gate = settings.gate(which)
+    recurrent, gate = divmod(which, network.mode.gates)
     columns = 1 if bias else network.hidden if recurrent else network.inputs(own)
     if not columns:
         raise BadParam(
             "there is no parameter of the input with miopenRNNskip", argument=name, expected="another", got=which
         )
-    start = network.bias if bias else network.matrix
+    start = places.bias if bias else places.matrix
     dims = (network.hidden,) if bias else (network.hidden, columns)
-    return start(own, direction, recurrent) + gate * network.hidden * columns, dims
+    return start(network, own, direction, bool(recurrent)) + gate * network.hidden * columns, dims
 
 
 def _spec(settings: RNNSettings, dims: tuple[int, ...]) -> TensorSpec:
@@ -82,14 +81,14 @@ def _counted(handle: Handle, settings: RNNSettings, dtype: Any) -> RNNSettings:
 
 def miopenGetRNNParamsSize(handle, rnn, dtype, xDesc):
     network = _counted(handle, rnn, dtype).network(features_of(rnn, xDesc))
-    return rnn.count(network) * DATA_TYPES[rnn.data_type].itemsize
+    return network.size * DATA_TYPES[rnn.data_type].itemsize
 
 
 def miopenGetRNNParamsDescriptor(handle, rnn, dtype, xDesc, wDesc):
     out = made(wDesc, miopenTensorDescriptor_t, "wDesc")
     network = _counted(handle, rnn, dtype).network(features_of(rnn, xDesc))
     columns = network.directions * network.hidden * network.mode.gates
-    out.set(_spec(rnn, (rnn.count(network) // columns, columns)))
+    out.set(_spec(rnn, (network.size // columns, columns)))
 
 
 def miopenGetRNNLayerParam(handle, rnn, layer, xDesc, wDesc, raw_w, paramID, paramDesc, layerParam):

@@ -1,4 +1,4 @@
-"""Recurrent networks: sequences as portadnn takes them, parameters without biases, and the four passes."""
+"""Recurrent networks: sequences as portadnn takes them, parameters in their order, and the four passes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from ...ops.rnn.calls import (
 )
 from ...ops.rnn.layout import Network
 from ...ops.rnn.sizes import get_rnn_training_reserve_size, get_rnn_workspace_size
-from ...ops.tensor import set_tensor, transform_tensor
+from ...ops.tensor import transform_tensor
 from ...problem import TensorSpec
 from ..descriptors import DATA_TYPES
 from ..workspaces import given_workspace
 from .descriptor import RNNSettings, packed_parameters
+from .places import pieces
 
 
 @dataclass(frozen=True)
@@ -122,22 +123,24 @@ class Pass:
 
     @contextmanager
     def parameters(self, w: Any, name: str, written: bool = False) -> Iterator[Any]:
-        """Give the parameters with biases; where the network has none, a copy with zeros, copied back if `written`."""
+        """Give the parameters in portadnn's order: a copy where MIOpen's is another, copied back if `written`."""
         network = self.network
-        spec = packed_parameters(self.settings, network, self.dtype)
-        given = self._view(spec, w, name)
-        if self.settings.biased:
+        spec = packed_parameters(self.dtype, network.size)
+        given, parts = self._view(spec, w, name), pieces(network)
+        if not parts:
             yield given
             return
-        matrices = spec.dims[0]
-        full = self.handle.device.empty(TensorSpec.packed(self.dtype, (network.size, 1, 1)))
-        rest = TensorView(TensorSpec.packed(self.dtype, (network.size - matrices, 1, 1)), full, matrices)
-        inside = TensorView(spec, full)
-        transform_tensor(self.handle, given, inside)
-        set_tensor(self.handle, rest, 0.0)
-        yield full
+        sorted_ = self.handle.device.empty(spec)
+        pairs = [
+            (TensorView(theirs, given, first), TensorView(ours, sorted_, second))
+            for (theirs, first), (ours, second) in (part.specs(self.dtype) for part in parts)
+        ]
+        for outside, inside in pairs:
+            transform_tensor(self.handle, outside, inside)
+        yield sorted_
         if written:
-            transform_tensor(self.handle, inside, given)
+            for outside, inside in pairs:
+                transform_tensor(self.handle, inside, outside)
 
     def forward(
         self, training: bool, x: Any, hx: Any, cx: Any, w: Any, y: Any, hy: Any, cy: Any, reserve: Any, size: Any

@@ -1,14 +1,15 @@
 """Recurrent networks over padded or packed batches of sequences (MIOpen 3).
 
 Sequences lie step by step without padding (miopenRNNDataSeqMajorNotPadded), as portadnn takes them; or padded, (steps,
-batch, features) or (batch, steps, features), and are then copied together and back. They are sorted from the longest
-to the shortest.
+batch, features) or (batch, steps, features), and are then copied together and back. Padded sequences may lie in any
+order of lengths.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...c_names.composed import check_output
@@ -17,6 +18,7 @@ from ...dispatch.problems import check_handle
 from ...enums import DataType
 from ...errors import BadParam, NotSupported
 from ...handle import Handle
+from ...ops.rnn.unsorted import States, longest_first, runs
 from ...ops.tensor import set_tensor, transform_tensor
 from ...problem import TensorSpec
 from ..descriptors import (
@@ -50,7 +52,33 @@ class Sequences:
     @property
     def batches(self) -> tuple[int, ...]:
         """The numbers of sequences of the steps."""
-        return tuple(sum(length > t for length in self.lengths) for t in range(self.lengths[0]))
+        return tuple(sum(length > t for length in self.lengths) for t in range(max(self.lengths)))
+
+    @functools.cached_property
+    def order(self) -> tuple[int, ...]:
+        """The sequences, longest first."""
+        return longest_first(self.lengths)
+
+    @property
+    def sorted(self) -> bool:
+        """Whether they lie so."""
+        return self.order == tuple(range(self.batch))
+
+    @property
+    def count(self) -> int:
+        """Number of sequences with steps."""
+        return self.batch
+
+    @property
+    def in_order(self) -> Sequences:
+        """The same sequences, longest first and step by step, padded."""
+        lengths = tuple(self.lengths[place] for place in self.order)
+        return replace(self, layout=miopenRNNBaseLayout_t.miopenRNNDataSeqMajorPadded, lengths=lengths)
+
+    @property
+    def even(self) -> bool:
+        """Whether all sequences are as long as memory is made for."""
+        return min(self.lengths) == self.longest
 
     def step(self, t: int, count: int) -> tuple[TensorSpec, int]:
         """Return the spec of a step's first sequences in padded memory, and where it starts."""
@@ -91,10 +119,8 @@ def miopenSetRNNDataSeqTensorDescriptor(
         raise NotSupported("not used by MIOpen either", argument="paddingMarker", expected="None", got=paddingMarker)
     if max(lengths) > longest:
         raise BadParam(argument="sequenceLenArray", expected=f"lengths up to {longest}", got=lengths)
-    if any(a < b for a, b in itertools.pairwise(lengths)):
-        raise NotSupported(
-            "sort the sequences", argument="sequenceLenArray", expected="lengths that never increase", got=lengths
-        )
+    if named is _PACKED and any(a < b for a, b in itertools.pairwise(lengths)):
+        raise BadParam(argument="sequenceLenArray", expected="without padding, sorted lengths", got=lengths)
     desc.value = Sequences(dtype, named, longest, batch, features, lengths)
 
 
@@ -110,19 +136,22 @@ def _steps(settings: RNNSettings, x: Sequences) -> Steps:
     return Steps(x.batches, x.features)
 
 
-def _gathered(handle: Handle, s: Sequences, data: Any, name: str, read: bool = True) -> Any:
+def gathered(handle: Handle, s: Sequences, data: Any, name: str, read: bool = True) -> Any:
     """Return sequences as portadnn takes them: the caller's memory, or a copy of what is in it if it is to be read."""
     steps = Steps(s.batches, s.features)
     spec = steps.spec(s.dtype, s.features)
     if s.layout is _PACKED:
         return view(handle, spec, data, name)
     whole, same = s.whole
-    even = s.lengths[-1] == s.longest
-    if even and same:
+    if s.even and same:
         return view(handle, spec, data, name)
+    if not s.sorted:
+        if not read:
+            check_output(handle, view(handle, whole, data, name), name)
+        return gathered(handle, s.in_order, _reordered(handle, s, data, name, read=read), name, read=read)
     packed = check_handle(handle).device.empty(spec)
     if read:
-        if even:
+        if s.even:
             transform_tensor(handle, view(handle, whole, data, name), packed)
         else:
             for outside, inside in _pairs(s, data, packed):
@@ -130,6 +159,29 @@ def _gathered(handle: Handle, s: Sequences, data: Any, name: str, read: bool = T
     else:
         check_output(handle, view(handle, whole, data, name), name)
     return packed
+
+
+def _reordered(handle: Handle, s: Sequences, data: Any, name: str, read: bool) -> Any:
+    """Return memory for the sequences longest first, step by step and padded; filled if it is to be read."""
+    spec, _ = s.in_order.whole
+    array = check_handle(handle).device.empty(spec)
+    if read:
+        view(handle, s.whole[0], data, name)  # checks it
+        for outside, inside in _whole_pairs(s, data, array):
+            transform_tensor(handle, outside, inside)
+    return array
+
+
+def _whole_pairs(s: Sequences, data: Any, array: Any) -> list[tuple[TensorView, TensorView]]:
+    """Return runs of sequences, with their padding, in the caller's memory and in that of :func:`_reordered`."""
+    theirs, ours = s.whole[0].strides, s.in_order.whole[0].strides
+    return [
+        (
+            TensorView(TensorSpec(s.dtype, (s.longest, rows, s.features), theirs), data, place * theirs[1]),
+            TensorView(TensorSpec(s.dtype, (s.longest, rows, s.features), ours), array, to * ours[1]),
+        )
+        for place, to, rows in runs([(place, to) for to, place in enumerate(s.order)])
+    ]
 
 
 def _pairs(s: Sequences, data: Any, packed: Any) -> list[tuple[TensorView, TensorView]]:
@@ -143,23 +195,29 @@ def _pairs(s: Sequences, data: Any, packed: Any) -> list[tuple[TensorView, Tenso
     return found
 
 
-def _scatter(handle: Handle, s: Sequences, packed: Any, data: Any) -> None:
-    """Copy sequences back to the caller's memory, whose padding becomes 0."""
+def scatter(handle: Handle, s: Sequences, packed: Any, data: Any, zero: bool = True) -> None:
+    """Copy sequences back to the caller's memory, whose padding becomes 0 with `zero`."""
     whole, same = s.whole
-    even = s.lengths[-1] == s.longest
-    if s.layout is _PACKED or (even and same):
+    if s.layout is _PACKED or (s.even and same):
         return
-    if even:
+    if s.even:
         transform_tensor(handle, packed, TensorView(whole, data))
         return
-    set_tensor(handle, TensorView(whole, data), 0.0)
+    if not s.sorted:
+        array = _reordered(handle, s, None, "", read=False)
+        scatter(handle, s.in_order, packed, array)
+        for outside, inside in _whole_pairs(s, data, array):
+            transform_tensor(handle, inside, outside)
+        return
+    if zero:
+        set_tensor(handle, TensorView(whole, data), 0.0)
     for outside, inside in _pairs(s, data, packed):
         transform_tensor(handle, inside, outside)
 
 
 def _check_weights(settings: RNNSettings, steps: Steps, size: Any) -> None:
     network = settings.network(steps.features)
-    needed = settings.count(network) * DATA_TYPES[settings.data_type].itemsize
+    needed = network.size * DATA_TYPES[settings.data_type].itemsize
     if integer(size, "weightSpaceSize") < needed:
         raise BadParam(argument="weightSpaceSize", expected=f"at least {needed} bytes", got=size)
 
@@ -208,10 +266,14 @@ def miopenRNNForward(
     training = parse(miopenRNNFWDMode_t, fwdMode, "fwdMode") is miopenRNNFWDMode_t.miopenRNNTraining
     inside, outside = _sequences(xDesc, "xDesc"), _sequences(yDesc, "yDesc")
     run = _run(handle, rnn, inside, outside, weightSpaceSize, workSpace, workSpaceNumBytes)
-    out = _gathered(handle, outside, y, "y", read=False)
-    given = _gathered(handle, inside, x, "x")
-    run.forward(training, given, hx, cx, w, out, hy, cy, reserveSpace, reserveSpaceNumBytes)
-    _scatter(handle, outside, out, y)
+    out = gathered(handle, outside, y, "y", read=False)
+    given = gathered(handle, inside, x, "x")
+    states = States(handle, inside)
+    (own_hx, own_cx), (own_hy, own_cy) = states.read(hx, cx), states.room(hy, cy)
+    run.forward(training, given, own_hx, own_cx, w, out, own_hy, own_cy, reserveSpace, reserveSpaceNumBytes)
+    states.write(hy, own_hy, hx)
+    states.write(cy, own_cy, cx)
+    scatter(handle, outside, out, y)
 
 
 def miopenRNNBackwardSeqData(
@@ -237,11 +299,15 @@ def miopenRNNBackwardSeqData(
 ):
     inside, outside = _sequences(xDesc, "xDesc"), _sequences(yDesc, "yDesc")
     run = _run(handle, rnn, inside, outside, weightSpaceSize, workSpace, workSpaceNumBytes)
-    out = _gathered(handle, inside, dx, "dx", read=False)
+    out = gathered(handle, inside, dx, "dx", read=False)
     kept = run.reserve(reserveSpace, reserveSpaceNumBytes)
-    given = _gathered(handle, outside, y, "y"), _gathered(handle, outside, dy, "dy")
-    run.backward_data((*given, dhy, dcy), w, (hx, cx), (out, dhx, dcx), kept)
-    _scatter(handle, inside, out, dx)
+    given = gathered(handle, outside, y, "y"), gathered(handle, outside, dy, "dy")
+    states = States(handle, inside)
+    own_dhx, own_dcx = states.room(dhx, dcx)
+    run.backward_data((*given, *states.read(dhy, dcy)), w, tuple(states.read(hx, cx)), (out, own_dhx, own_dcx), kept)
+    states.write(dhx, own_dhx, dhy)
+    states.write(dcx, own_dcx, dcy)
+    scatter(handle, inside, out, dx)
 
 
 def miopenRNNBackwardWeightsSeqTensor(
@@ -262,5 +328,6 @@ def miopenRNNBackwardWeightsSeqTensor(
     inside, outside = _sequences(xDesc, "xDesc"), _sequences(yDesc, "yDesc")
     run = _run(handle, rnn, inside, outside, weightSpaceSize, workSpace, workSpaceNumBytes)
     kept = run.reserve(reserveSpace, reserveSpaceNumBytes)
-    given = _gathered(handle, inside, x, "x"), _gathered(handle, outside, y, "y")
-    run.backward_weights(given[0], hx, given[1], kept, dw)
+    given = gathered(handle, inside, x, "x"), gathered(handle, outside, y, "y")
+    (own_hx,) = States(handle, inside).read(hx)
+    run.backward_weights(given[0], own_hx, given[1], kept, dw)

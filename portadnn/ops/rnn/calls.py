@@ -88,7 +88,8 @@ def rnn_forward_inference(
         `batch_sizes` (rows, features, 1), the steps' rows one after the other.
     hx, cx
         Initial hidden state, and of an LSTM the initial cells: packed (num_layers * directions, batch, hidden_size), a
-        layer's directions side by side; with a projection `hx` has proj_size numbers in place of hidden_size. None is zero. Networks other than LSTM ignore `cx` and `cy`.
+        layer's directions side by side; with a projection `hx` has proj_size numbers in place of hidden_size. None is
+        zero. Networks other than LSTM ignore `cx` and `cy`.
     w
         Parameters: a packed tensor of ``get_rnn_params_size`` bytes; ``get_rnn_lin_layer_matrix_params`` and
         ``get_rnn_lin_layer_bias_params`` tell what lies where.

@@ -92,8 +92,8 @@ class Network:
     For each pseudo-layer p = layer * directions + direction, first W (gates * hidden, inputs) then R (gates * hidden,
     hidden); after the matrices of all layers, for each p, the biases of W then of R (gates * hidden each). Gates are
     in the order of linLayerID: i, f, new memory, o of an LSTM; r, update, new memory of a GRU. With SKIP_INPUT the
-    first layer has no W. A `bias_mode` other than DOUBLE_BIAS leaves biases out. With a projection R has `proj` columns,
-    and P (proj, hidden) follows it: a cell's output, which the next step and layer read, is P h.
+    first layer has no W. A `bias_mode` other than DOUBLE_BIAS leaves biases out. With a projection R has `proj`
+    columns, and P (proj, hidden) follows it: a cell's output, which the next step and layer read, is P h.
     """
 
     mode: RNNMode
@@ -250,7 +250,7 @@ class Reserve:
     dropout: bool = False
 
     def _section(self, numbers: int, of: int = 0) -> int:
-        """Return the elements of a section with that many times the hidden size, or `of`, for each row and direction."""
+        """Return the elements of a section: that many times the hidden size, or `of`, for each row and direction."""
         each = self.network.directions * (of or self.network.hidden)
         return -(-self.rows * each * numbers // ALIGN) * ALIGN
 

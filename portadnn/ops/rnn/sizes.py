@@ -217,8 +217,9 @@ def get_rnn_lin_layer_matrix_params(
         The parameters.
     lin_layer_id
         Which matrix. Plain cells: 0 multiplies the input, 1 the hidden state. LSTM: 0 and 4 input gate, 1 and 5 forget
-        gate, 2 and 6 new memory, 3 and 7 output gate, 8 the projection of a network that has one. GRU: 0 and 3 reset gate, 1 and 4 update gate, 2 and 5 new
-        memory. (The guide's list for LSTM matrices is in another order; this is the library's.)
+        gate, 2 and 6 new memory, 3 and 7 output gate, 8 the projection of a network that has one. GRU:
+        0 and 3 reset gate, 1 and 4 update gate, 2 and 5 new memory. (The guide's list for LSTM matrices is in another
+        order; this is the library's.)
 
     Returns
     -------
