@@ -337,10 +337,10 @@ WRONG = [
     ),
     (
         lambda e: miopen.miopenSetRNNDataSeqTensorDescriptor(
-            miopen.miopenCreateSeqTensorDescriptor(), F, 2, 3, 2, 4, (1, 2), None
+            miopen.miopenCreateSeqTensorDescriptor(), F, 1, 3, 2, 4, (1, 2), None
         ),
-        dnn.NotSupported,
-        "sequenceLenArray: sort the sequences",
+        dnn.BadParam,
+        "sequenceLenArray: expected without padding, sorted lengths",
     ),
     (
         lambda e: miopen.miopenSetDropoutDescriptor(
