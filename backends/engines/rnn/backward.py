@@ -30,8 +30,8 @@ class Backward(Pass):
     """Where everything of a backward pass lies, and its launches."""
 
     turned = True
-    final = ("dhy", "dcy")  # gradients of final states that steps read
-    first = ("dhx", "dcx")  # gradients of initial states that the end of the steps writes
+    final: tuple[str, ...] = ("dhy", "dcy")  # gradients of final states that steps read
+    first: tuple[str, ...] = ("dhx", "dcx")  # gradients of initial states that the end of the steps writes
 
     def __init__(self, problem: RNNBackwardData, info: DeviceInfo) -> None:
         super().__init__(problem, info)

@@ -36,7 +36,8 @@ class Pass:
     """
 
     turned = False  # whether R's columns are read, as gradients do
-    packed: WorkspaceArg
+    packed: WorkspaceArg  # room for a layer's R
+    products: int  # where scratch memory of products begins
 
     def __init__(self, problem: RNN, info: DeviceInfo) -> None:
         self.problem = problem
