@@ -1,0 +1,99 @@
+"""What two answers to the same program say of each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import vendor
+
+from portadnn.problem import parse_line
+from portadnn.tolerance import tolerance
+
+from .sides import Answer, Output
+
+CODES = {np.dtype(np.float16): "f16", np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
+KINDS = ("equal", "deliberate", "ours accepts", "cuDNN accepts", "wrong")
+# What a program says of itself: which outcomes are deliberate, and words of docs/deviations.md that say why.
+DELIBERATE: dict[str, tuple[tuple[str, ...], str]] = {
+    "odd label": (("wrong", "ours accepts"), "does not fit cost 0, a label with the blank in it has wrong gradients"),
+    "probabilities": (("wrong",), "with normalization NONE the gradients of a label's classes are with respect to"),
+    "conversion": (("ours accepts",), "`cudnnTransformTensor` to and from INT8x32"),
+    "other bytes": (("ours accepts",), "Beyond cuDNN: INT8x32 to FLOAT"),
+    "clip": (("wrong",), "a clipped LSTM's cell that reaches its limit passes no gradient on"),
+    "empty sequence": (("wrong", "ours accepts"), "The final states of a sequence of length 0"),
+    "window without keys": (("wrong",), "a query whose window has no key gets weights of 0"),
+}
+
+
+@dataclass
+class Verdict:
+    """How two answers compare.
+
+    Attributes
+    ----------
+    kind : str
+        One of KINDS.
+    detail : str
+        What differs, and by how much.
+    """
+
+    kind: str
+    detail: str = ""
+
+
+def limits(want: Output) -> np.ndarray:
+    """Return how far numbers may be apart: the project's tolerance of a sum of that length, for another's library."""
+    code, values = CODES[want.values.dtype], want.values.astype(np.float64)
+    math = " math=tensor_op_allow_conversion" if want.tf32 and code == "f32" else ""
+    length = max(want.length, 1)
+    problem, _ = parse_line(f"convolution_forward x={code}:1x{length}x1x1 w={code}:1x{length}x1x1{math}")
+    largest = np.max(np.abs(values), initial=0.0, where=np.isfinite(values))
+    terms = np.full(values.shape, want.terms or largest)
+    found = tolerance(problem, values, terms)
+    return vendor.widened(found + (np.finfo(want.values.dtype).eps * terms if want.between else 0))
+
+
+def off(got: Output, want: Output) -> str:
+    """Return how an output is off; nothing where it is right."""
+    a, b = got.values, want.values
+    if a.shape != b.shape:
+        return f"{a.shape} for {b.shape}"
+    if not np.issubdtype(b.dtype, np.floating) or b.dtype not in CODES or not b.size:
+        wrong = a != b
+    else:
+        with np.errstate(invalid="ignore", over="ignore"):
+            wrong = ~(np.abs(a.astype(np.float64) - b) <= limits(want))
+        wrong &= ~((np.isnan(a) & np.isnan(b)) | (a == b))
+    if not wrong.any():
+        return ""
+    place = tuple(int(i[0]) for i in np.nonzero(wrong))
+    return f"{a[place]} for {b[place]} at {place}, {int(wrong.sum())} of {wrong.size}"
+
+
+def _verdict(ours: Answer, theirs: Answer) -> Verdict:
+    if ours.written:
+        return Verdict("wrong", f"portadnn wrote {', '.join(ours.written)}")
+    if "SUCCESS" in (ours.status, theirs.status) and ours.status != theirs.status:
+        kind = "ours accepts" if ours.status == "SUCCESS" else "cuDNN accepts"
+        return Verdict(kind, f"{ours.calls[-1]} for {theirs.calls[-1]}: {ours.message}{theirs.message}")
+    if ours.calls != theirs.calls:
+        if len(ours.calls) != len(theirs.calls):
+            kind = "cuDNN accepts" if len(ours.calls) < len(theirs.calls) else "ours accepts"
+            return Verdict(kind, f"{ours.calls[-1]} for {theirs.calls[-1]}: {ours.message}; {theirs.message}")
+        return Verdict("wrong", f"{ours.calls[-1]} for {theirs.calls[-1]}: {ours.message}")
+    for name, want in theirs.outputs.items():
+        text = off(ours.outputs[name], want) if name in ours.outputs else "missing"
+        if text:
+            return Verdict("wrong", f"{name}: {text}")
+    return Verdict("equal")
+
+
+def verdict(ours: Answer, theirs: Answer) -> Verdict:
+    """Return how portadnn's answer compares with cuDNN's."""
+    found = _verdict(ours, theirs)
+    for tag in ours.tags:
+        kinds, words = DELIBERATE.get(tag, ((), ""))
+        if found.kind in kinds and not ours.written:
+            return Verdict("deliberate", f"{words}: {found.detail}")
+    return found
