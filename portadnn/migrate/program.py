@@ -359,3 +359,4 @@ class Unit:
     suppressions: dict[int, frozenset[str]] = field(default_factory=dict)
     chosen: frozenset[str] = frozenset()  # enumerators of cuDNN that templates, or macros in capitals, are given
     around: Mapping[str, Class] = field(default_factory=dict, repr=False, compare=False)  # other files' classes
+    returned: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)  # by all methods of a name

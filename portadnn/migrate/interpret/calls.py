@@ -223,7 +223,7 @@ class Calls(Binding):
     def follow(self, called: Known, arguments: Sequence[Expression], where: Place | None, this: str = "") -> Value:
         """Follow a function of the program with some arguments."""
         bound = [self.bound(reference, argument) for reference, argument in paired(called.function, arguments)]
-        if not self._worth_following(called):
+        if not self._worth_following(called, handed=any(self._is_lambda(value) for _, value in bound)):
             if called.leads and called not in self.stack and len(self.stack) >= DEEPEST_CALL:
                 self.cut.add(id(self.stack[-1]))
             for _, value in bound:
@@ -243,12 +243,16 @@ class Calls(Binding):
                        parameter.default)  # fmt: skip
         return self._run_function(called, frame, where)
 
-    def _worth_following(self, called: Known) -> bool:
+    def _is_lambda(self, value: Value | None) -> bool:
+        return value is not None and value.kind == "unknown" and value.data in self.lambdas
+
+    def _worth_following(self, called: Known, *, handed: bool = False) -> bool:
+        """Tell whether to follow a function; one that is handed an anonymous function may call it."""
         if not self.stack:
             return True
         if called in self.stack or len(self.stack) >= DEEPEST_CALL or called.spent > _MOST_STEPS_IN_ONE:
             return False
-        return called.leads or len(called.function.body.statements) <= _SMALL
+        return called.leads or handed or len(called.function.body.statements) <= _SMALL
 
     def _run_function(self, called: Known, frame: Frame, where: Place | None) -> Value:
         outer, self.frame = self.frame, frame

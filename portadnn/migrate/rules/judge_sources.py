@@ -12,6 +12,20 @@ from .table import Rule, rules
 from .walking import forget
 
 
+def _returned(units: list[Unit]) -> dict[str, str]:
+    """Return what methods return by their names, where all of a name return the same or results of Find."""
+    found: dict[str, set[str]] = {}
+    for unit in units:
+        for function in unit.functions:
+            if function.owner and function.returns:
+                found.setdefault(function.name.rpartition("::")[2], set()).add(function.returns)
+    return {
+        name: " | ".join(sorted(types))
+        for name, types in found.items()
+        if len(types) == 1 or all("AlgoPerf_t" in type_ for type_ in types)
+    }
+
+
 def judge_sources(
     units: Iterable[Unit], target: str = "miopen-3", table: Mapping[str, Rule] | None = None
 ) -> list[Finding]:
@@ -22,8 +36,9 @@ def judge_sources(
     found: dict[object, Finding] = {}
     units = list(units)
     around = {class_.name.rpartition("::")[2]: class_ for unit in units for class_ in unit.classes if class_.members}
+    returned = _returned(units)
     for unit in units:
-        unit.around = around
+        unit.around, unit.returned = around, returned
         for rule, case in cases:
             for hit in case.source.look(unit) if case.source else ():
                 words = {**hit.words, "target": judge.title}

@@ -24,7 +24,12 @@ def strided(situation: Situation) -> Iterator[Hit]:
         plain = packed(tuple(int(d) for d in dims if d is not None), "nchw")
         gaps = any(d != 1 and s != p for d, s, p in zip(dims, strides, plain, strict=True))
     else:
-        gaps = (strides[3] not in (None, 1) and dims[3] not in (None, 1)) or more_channels(situation.event)
+        channels_last = strides[1] == 1 and strides[3] is None and dims[1] != 1
+        gaps = (
+            channels_last
+            or (strides[3] not in (None, 1) and dims[3] not in (None, 1))
+            or more_channels(situation.event)
+        )
     if gaps:
         texts = [a.text for _, stride in _AXES if (a := situation.argument(stride))]
         yield Hit(words={"strides": ", ".join(texts), "type": in_miopen(situation, "dataType")})

@@ -99,7 +99,7 @@ def _missing(situation: Situation, direction: Direction, finds: Earlier, sources
         return None
     if finds.fits() is None or sources.found:
         near = any(deed.event.within == situation.event.within for deed in sources.found)
-        return "possible" if sources.some and near else None
+        return "possible" if sources.some and (near or sources.chosen) else None
     if sources.all:
         return "proven"
     if finds.of(Match.OTHER):

@@ -30,10 +30,15 @@ def stream_for_each(situation: Situation) -> Iterator[Hit]:
         yield Hit()
 
 
+_OF_DEVICES = re.compile(r"dev(?:ice)?s?(?![a-z])|gpus?(?![a-z])", re.IGNORECASE)
+
+
 def _several(situation: Situation) -> list[Deed]:
     """Return the calls that made the handles of a call in a loop, if it has several in turn."""
     argument = situation.argument("handle")
     if argument is None or not situation.event.in_loop or "[" not in argument.text:
+        return []
+    if _OF_DEVICES.search(argument.text):  # each device needs its own
         return []
     things = [
         situation.state.things.get(option.data) if option.kind == "thing" else None for option in argument.value.options
@@ -83,7 +88,7 @@ def _scope(event: Event) -> str:
 
 def _variable(path: str) -> str:
     """Return a variable's path without the numbers of functions' turns and of creations."""
-    return re.sub(r"#\d+|@\d+$|^::|^\w+~\d+\.", "", path)
+    return re.sub(r"#\d+|[@~]\d+$|^::|^\w+~\d+\.", "", path)
 
 
 def _member(path: str) -> str:

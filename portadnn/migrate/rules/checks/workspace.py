@@ -53,8 +53,11 @@ def size_after_find(situation: Situation) -> Iterator[Hit]:
     if not before or (event.library == "miopen" and asked is not False):
         return
     algorithm = situation.value("algo")
-    if event.library == "cudnn" and event.origin == "source" and not algorithm.origins and list(constants(algorithm)):
-        return  # asked for an algorithm that nobody chose
+    fixed = len(list(constants(algorithm)))
+    if event.library == "cudnn" and event.origin == "source" and not algorithm.origins and fixed:
+        if fixed == len(algorithm.options):
+            return  # asked for an algorithm that nobody chose
+        before = [(deed, False) for deed, _ in before]
     deed, always = before[0]
     words = {
         "direction": direction.name,
@@ -131,7 +134,17 @@ def _differs(deed: Deed, situation: Situation, names: tuple[str, ...]) -> bool:
     before, after = next((deed.things[name] for name in names if name in deed.things), None), situation.thing(*names)
     if then is None or now is None or before is None or after is None or before.many or after.many:
         return False
-    return before.id != after.id and then.text.split() != now.text.split()
+    return before.id != after.id and _tensor(then.text) != _tensor(now.text)
+
+
+_GRADIENT = re.compile(
+    r"(?:(?<=_)|(?<=->)|(?<=\.)|\b)[dg](?:iff|rad(?:ient)?)?_?(?=[xyXY])|_?(?:[dD]iff|[gG]rad(?:ient)?)(?![a-z])"
+)
+
+
+def _tensor(text: str) -> str:
+    """Return a descriptor's text without what says that it is a gradient's, which has the tensor's own sizes."""
+    return _GRADIENT.sub("", "".join(text.split()))
 
 
 def _queries(situation: Situation, size: Value) -> list[Deed]:

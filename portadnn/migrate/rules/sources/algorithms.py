@@ -13,6 +13,7 @@ from ...program import (
     Class,
     Constant,
     Declare,
+    Expression,
     Function,
     Index,
     Invocation,
@@ -61,6 +62,13 @@ def _type_of(unit: Unit, node: Declare) -> str:
     return node.type
 
 
+def _returned(unit: Unit, base: Expression) -> str:
+    """Return what ``layer.result()`` returns; "" of anything else."""
+    if not isinstance(base, Invocation) or not isinstance(base.callee, Member | Name):
+        return ""
+    return unit.returned.get(base.callee.name.rpartition("::")[2], "")
+
+
 def _owners(unit: Unit, function: Function) -> list[Class]:
     """Return the class of a method; of other functions all classes, whose members they may read."""
     mine = [class_ for class_ in unit.classes if class_.name == function.owner]
@@ -102,6 +110,8 @@ def result_field(unit: Unit) -> Iterator[SourceHit]:
             types = _types(unit, function) if types is None else types
             name = _variable(node.base)
             result = _result(unit, nearest.get(name, "")) or _result(unit, types.get(name, ""))
+            if result is None and (returns := _returned(unit, node.base)):
+                result = _result(unit, returns)
             instead = result and (_LACKING.get(node.name) or f"it is called {_IN_MIOPEN[result[1]]}")
             perhaps = not result and _NAMED.search(name) and _of_template(nearest.get(name) or types.get(name, ""))
             if perhaps and _has_results(unit):
