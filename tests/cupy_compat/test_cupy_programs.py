@@ -110,6 +110,11 @@ def test_wrong_command_tells_the_right_one(arguments: tuple[str, ...]) -> None:
     assert made.stderr.startswith("usage: ")
 
 
+def _first(folder: Path) -> dict[str, str]:
+    """Return an environment in which modules of a folder come first."""
+    return {"PYTHONPATH": os.pathsep.join((str(folder), os.environ.get("PYTHONPATH", "")))}
+
+
 def test_without_cupy_the_command_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "cupy.py").write_text("raise ImportError('no libcuda')")
     made = subprocess.run(
@@ -117,7 +122,7 @@ def test_without_cupy_the_command_says_what_to_do(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        env={"PYTHONPATH": str(tmp_path)},
+        env=_first(tmp_path),
     )
     assert made.returncode == 1
     assert "CuPy cannot be imported: no libcuda; with --numpy" in made.stderr
@@ -132,6 +137,6 @@ def test_import_installs_in_cupy_that_is_there(tmp_path: Path) -> None:
     code = "import portadnn.cupy_compat, cupy.cudnn, cupy.cuda.cudnn as lib, cupy_backends.cuda.libs.cudnn as libs\n"
     code += "print(cupy.cudnn.__name__, lib.__name__, libs is lib)"
     made = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": str(tmp_path)}
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=_first(tmp_path)
     )
     assert made.stdout.split() == ["portadnn.cupy_compat.cudnn", "portadnn.cupy_compat.libcudnn", "True"]

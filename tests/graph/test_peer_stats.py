@@ -69,7 +69,7 @@ def close(problem, name, got, want, terms):
     """Demand that numbers are as near as the tolerance function allows."""
     bound = tolerance(problem, want, np.broadcast_to(terms, want.shape), name)
     off = np.abs(got.astype(np.float64) - want) - bound
-    assert not (off > 0).any(), f"{name} is off by {off.max()} more than {bound.flat[off.argmax()]}"
+    assert (off <= 0).all(), f"{name} is off by {off.max()} more than {bound.flat[off.argmax()]}"
 
 
 def whole(values, name="x"):

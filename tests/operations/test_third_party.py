@@ -27,7 +27,7 @@ def environment(tmp_path_factory):
     (folder / "toy_dnn-1.dist-info" / "entry_points.txt").write_text(
         "[portadnn.operations]\ntoy = toy_dnn.record:RECORDS\n"
     )
-    return {**os.environ, "PYTHONPATH": str(folder)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), os.environ.get("PYTHONPATH", "")))}
 
 
 @pytest.fixture
