@@ -1,4 +1,4 @@
-"""What algorithms' names are taken for: NumPy takes all, kernels take WINOGRAD_NONFUSED and FFT_TILING as far as cuDNN."""
+"""Which names of algorithms are taken: by NumPy all, by kernels WINOGRAD_NONFUSED and FFT_TILING as far as by cuDNN."""
 
 from __future__ import annotations
 
