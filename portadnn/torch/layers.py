@@ -425,7 +425,7 @@ class _Network(Layer):
         options = {"layers": module.num_layers, "bidirectional": module.bidirectional, "biases": module.bias}
         drops = module.dropout if module.training else 0.0
         y, hy, cy = ops.rnn(
-            *(data, *given, module._flat_weights, module.mode),
+            *(data, *given, [w for row in module.all_weights for w in row], module.mode),
             **options,
             dropout=drops,
             batch_sizes=sizes,
