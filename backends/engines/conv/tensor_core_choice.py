@@ -17,7 +17,7 @@ from portadnn.problem import TensorSpec
 from ...base import LAUNCH_SECONDS, DeviceInfo
 from ...fusion.product.texts import operand_of
 from ..layouts import strides
-from .epilogue import sums_of
+from .epilogue import ForwardOfBytes, sums_of
 from .geometry import Geometry, data_gradient, filter_gradient, forward
 from .matrix_units import MMA, Unit, unit_of
 from .prologue import computed
@@ -257,7 +257,8 @@ def image_setup(problem: Convolution, name: str, info: DeviceInfo, *, single: bo
     if unit is MMA and not image.planes and (single or image.padded * size % _SECTOR):
         taps = geometry.k // max(image.channels, 1)
         product = replace(product, taps=taps, run=image.padded, single=single)
-    choice = best_choice(product, info, whole=sums_of(problem) is not None)  # which are taken of whole results
+    whole = sums_of(problem) is not None or isinstance(problem, ForwardOfBytes)  # parts of sums are float
+    choice = best_choice(product, info, whole=whole)
     if choice is None:
         return None
     setup = Setup(problem, geometry, (image,), choice, pitch, image.padded, xf32=info.arch.startswith("gfx942"))
