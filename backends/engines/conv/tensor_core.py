@@ -268,7 +268,12 @@ class TensorCoreForward(TensorCore):
     """Forward."""
 
     name = "tensor_core_forward"
-    problems = (ConvolutionForward, ConvolutionBiasActivationForward, ForwardWithEpilogue, ForwardWithPrologue)
+    problems: tuple[type[Problem], ...] = (
+        ConvolutionForward,
+        ConvolutionBiasActivationForward,
+        ForwardWithEpilogue,
+        ForwardWithPrologue,
+    )
     _algo = ConvolutionFwdAlgo.IMPLICIT_PRECOMP_GEMM
 
     def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:
