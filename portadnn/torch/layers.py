@@ -53,7 +53,7 @@ def why_not(module: nn.Module) -> str | None:
     ):
         return f"eps={module.eps}: cuDNN's least is {BN_MIN_EPSILON}"
     if isinstance(module, nn.RNNBase) and module.proj_size:
-        return "proj_size: portadnn's networks have no projections"
+        return "proj_size: portadnn.torch does not pass projections on"
     if isinstance(module, nn.modules.pooling._MaxPoolNd):
         if module.return_indices:
             return "return_indices: cuDNN's pooling has no indices"
