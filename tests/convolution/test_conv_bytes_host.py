@@ -15,6 +15,7 @@ import portadnn as dnn
 from portadnn import graph as api
 from portadnn_backends.engines.conv import tensor_core
 from portadnn_backends.fusion.product import choice
+from portadnn_backends.fusion.product.engine import ProductEngine
 from portadnn_backends.fusion.product.texts import split_at_product
 
 BYTES = tensor_core.ENGINES[-1]
@@ -116,3 +117,44 @@ def test_bytes_at_odd_addresses_are_float(reference, tmp_path):
     graph = graph_of(reference, (1, 16, 4, 4), (8, 16, 1, 1), (1, 8, 4, 4), 1, 0, (D.INT8, D.FLOAT, D.INT8), 0.5)
     assert choice.chosen_for(graph, device.info).engine is BYTES
     assert choice.chosen_for(graph, device.info, aligned=False).engine is not BYTES
+
+
+class Whole(HostCuda):
+    """Has what graphs ask a device for, by NumPy."""
+
+    def __init__(self, folder, like):
+        super().__init__(folder)
+        self.like = like
+
+    def address(self, memory):
+        return self.like.address(memory)
+
+    def wrap(self, value, argument):
+        return self.like.wrap(value, argument)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no g++")
+@pytest.mark.parametrize("shift", [0, 1])
+def test_a_graph_reads_bytes_where_they_lie(shift, reference, tmp_path):
+    """Which are flat memory there; sums of INT32 are refused at odd addresses."""
+    x, w = numbers(D.INT8, (1, 16, 4, 4)), numbers(D.INT8, (8, 16, 1, 1))
+    wanted = sums(x, w, 1, 0)
+    device = Whole(tmp_path, reference.device)
+    graph = graph_of(reference, x.shape, w.shape, wanted.shape, 1, 0, (D.INT8, D.INT32, D.FLOAT), 1.0)
+    plan = ProductEngine().tuned(graph, device, {})
+    room = np.zeros(x.nbytes + 64, np.uint8)
+    start = -room.ctypes.data % 16 + shift
+    room[start : start + x.nbytes] = rows(x).view(np.uint8).ravel()
+    spread = np.zeros(w.nbytes + 64, np.uint8)
+    first = -spread.ctypes.data % 16
+    spread[first : first + w.nbytes] = rows(w).view(np.uint8).ravel()
+    by_name = {"x": room[start : start + x.nbytes], "w": spread[first : first + w.nbytes]}
+    out = np.zeros(rows(wanted).shape, np.float32).transpose(0, 3, 1, 2)
+    arrays = [by_name.get(info.name, out) for info in graph.memory]
+    arguments = arrays, [1.0 for _ in graph.numbers], np.zeros(plan.workspace_size, np.uint8)
+    if shift:
+        with pytest.raises(dnn.BadParam, match="multiples of 16"):
+            plan.run(*arguments)
+        return
+    plan.run(*arguments)
+    np.testing.assert_array_equal(out, wanted)
