@@ -28,6 +28,3 @@ DEVICE float power_of_two(float v) {
 }
 
 DEVICE bool any_lane(bool v) { return __any_sync(0xffffffffu, v); }
-
-// A number that all lanes have alike, for the compiler to know it
-DEVICE int of_all_lanes(int v) { return __shfl_sync(0xffffffffu, v, 0); }

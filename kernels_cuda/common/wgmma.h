@@ -5,6 +5,8 @@
 // panel begins at a multiple of 1024 bytes. Panels of one matrix lie `apart` bytes apart. (PTX ISA, "Shared Memory Matrix
 // Layout" of wgmma: 128-byte swizzle)
 //
+// Of floats, which are TF32 (DTYPE_FLOAT), a panel has 32 columns, a product takes 8 elements of K, and nothing is turned.
+//
 //   panels_of(at, apart)          the descriptor of a matrix that begins at byte `at`; IN_PANELS(bytes) added to it moves it on
 //   multiply_first<LEFT_TURNED, TURNED>(columns<N>(), sums, a, b)
 //   multiply_local<LEFT_TURNED, TURNED>(columns<N>(), sums, a, b)
@@ -18,10 +20,16 @@
 // issues; until then neither their sums nor their left operands in registers may be touched. What ordinary instructions
 // wrote to local memory reaches them after local_written() of the writer and a barrier.
 
-#ifdef DTYPE_BFLOAT16
-#define PD_PAIR "bf16.bf16"
+#ifdef DTYPE_FLOAT
+#define PD_PAIR "k8.f32.tf32.tf32"
+#define PD_TURNED(...) ""
 #else
-#define PD_PAIR "f16.f16"
+#ifdef DTYPE_BFLOAT16
+#define PD_PAIR "k16.f32.bf16.bf16"
+#else
+#define PD_PAIR "k16.f32.f16.f16"
+#endif
+#define PD_TURNED(...) __VA_ARGS__
 #endif
 template <int N> struct columns {};
 
@@ -52,20 +60,20 @@ DEVICE u32 in_panel(int row, int chunk) { return row * 128 + (chunk ^ row % 8) *
 #define PD_F64(H, d) PD_F48(H, d), PD_F8(H, d, 48), PD_F8(H, d, 56)
 #define PD_F96(H, d) PD_F64(H, d), PD_F8(H, d, 64), PD_F8(H, d, 72), PD_F8(H, d, 80), PD_F8(H, d, 88)
 #define PD_F128(H, d) PD_F96(H, d), PD_F8(H, d, 96), PD_F8(H, d, 104), PD_F8(H, d, 112), PD_F8(H, d, 120)
-#define PD_WGMMA(N, COUNT, SET) "{\n.reg .pred p;\n" SET "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." PD_PAIR " {" PD_R##COUNT "}, "
+#define PD_WGMMA(N, COUNT, SET) "{\n.reg .pred p;\n" SET "wgmma.mma_async.sync.aligned.m64n" #N PD_PAIR " {" PD_R##COUNT "}, "
 #define PD_PRODUCTS(N, COUNT, I0, I1, I2, I3, I4, I5)                                                                      \
     template <int LEFT_TURNED, int TURNED> DEVICE void multiply_first(columns<N>, float *d, u64 a, u64 b) {                   \
-        asm volatile(PD_WGMMA(N, COUNT, "setp.ne.b32 p, 0, 0;\n") "%" I0 ", %" I1 ", p, 1, 1, %" I2 ", %" I3 ";\n}"           \
+        asm volatile(PD_WGMMA(N, COUNT, "setp.ne.b32 p, 0, 0;\n") "%" I0 ", %" I1 ", p, 1, 1" PD_TURNED(", %" I2 ", %" I3) ";\n}"           \
                      : PD_F##COUNT(PD_OUT, d)                                                                                 \
                      : "l"(a), "l"(b), "n"(LEFT_TURNED), "n"(TURNED));                                                        \
     }                                                                                                                         \
     template <int LEFT_TURNED, int TURNED> DEVICE void multiply_local(columns<N>, float *d, u64 a, u64 b) {                   \
-        asm volatile(PD_WGMMA(N, COUNT, "setp.ne.b32 p, 1, 0;\n") "%" I0 ", %" I1 ", p, 1, 1, %" I2 ", %" I3 ";\n}"           \
+        asm volatile(PD_WGMMA(N, COUNT, "setp.ne.b32 p, 1, 0;\n") "%" I0 ", %" I1 ", p, 1, 1" PD_TURNED(", %" I2 ", %" I3) ";\n}"           \
                      : PD_F##COUNT(PD_BOTH, d)                                                                                \
                      : "l"(a), "l"(b), "n"(LEFT_TURNED), "n"(TURNED));                                                        \
     }                                                                                                                         \
     template <int TURNED> DEVICE void multiply_held(columns<N>, float *d, const u32 *a, u64 b) {                              \
-        asm volatile(PD_WGMMA(N, COUNT, "setp.ne.b32 p, 1, 0;\n") "{%" I0 ", %" I1 ", %" I2 ", %" I3 "}, %" I4 ", p, 1, 1, %" I5 ";\n}" \
+        asm volatile(PD_WGMMA(N, COUNT, "setp.ne.b32 p, 1, 0;\n") "{%" I0 ", %" I1 ", %" I2 ", %" I3 "}, %" I4 ", p, 1, 1" PD_TURNED(", %" I5) ";\n}" \
                      : PD_F##COUNT(PD_BOTH, d)                                                                                \
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(TURNED));                                      \
     }
@@ -80,11 +88,11 @@ DEVICE void products_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "mem
 DEVICE void products_issued() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int PENDING> DEVICE void products_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory"); }
 // Keep the compiler from moving what reads or writes sums, or left operands, across this place
-template <int COUNT> DEVICE void sums_stay(float *sums) {
-    UNROLL for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sums[i])::"memory");
+template <int MANY> DEVICE void sums_stay(float *sums) {
+    UNROLL for (int i = 0; i < MANY; ++i) asm volatile("" : "+f"(sums[i])::"memory");
 }
-template <int COUNT> DEVICE void words_stay(u32 *words) {
-    UNROLL for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(words[i])::"memory");
+template <int MANY> DEVICE void words_stay(u32 *words) {
+    UNROLL for (int i = 0; i < MANY; ++i) asm volatile("" : "+r"(words[i])::"memory");
 }
 DEVICE void local_written() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
@@ -110,5 +118,5 @@ DEVICE void turn_wait(int number, int count) { asm volatile("bar.sync %0, %1;" :
 DEVICE void turn_give(int number, int count) { asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(count) : "memory"); }
 
 // Registers of each work-item of a warpgroup from here on: fewer, or more as soon as others gave them
-template <int COUNT> DEVICE void registers_give() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT)); }
-template <int COUNT> DEVICE void registers_take() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT)); }
+template <int MANY> DEVICE void registers_give() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(MANY)); }
+template <int MANY> DEVICE void registers_take() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(MANY)); }

@@ -23,13 +23,11 @@
 //
 // With sums (conv/sums.h) work-items join theirs in the slices' local memory after the last slice.
 //
-// MMA_BYTES: the image's and the filter's elements are pairs of bytes, and sums are integers, FLOAT as they are stored.
-//
 // PROLOGUE_IMAGE: chunks of A are computed into registers before the slice's products and stored after them, a slice ahead.
 //
 // Defines: those of conv/geometry.h (the image is the packed one), COLUMNS_i OUT_i OUT_M of the output's layout, ROWS COLS
 // GROUPS PHASES SPLITS CPAD FILTER_PITCH BM BN WM WN
-// SLICE STAGES RUN ROW_RUN FILTER_TAP, ROUND_IMAGE ROUND_FILTER COPY_CACHED.
+// WARPGROUPS RESIDENT (conv/mma_warpgroups.h), SLICE STAGES RUN ROW_RUN FILTER_TAP, ROUND_IMAGE ROUND_FILTER COPY_CACHED.
 
 #include "common/types.h"
 #include "common/mma.h"
@@ -67,15 +65,22 @@
 #define A_SPREAD(row) (CHUNKS == 4 ? (row) / 2 % 4 : (row) % 8)
 #endif
 #define PLACE(row, chunk, spread) (((((row) * CHUNKS) ^ (spread)) ^ (chunk)) * 16)
-
 #ifdef PLANES
 #include "conv/mma_planes.h"
 #else
 #define A_BYTES (BM * SLICE)
+#define A_ACROSS 0
 #define TURN_ROWS(acc, tiles, item)
 #endif
 
+#ifdef WARPGROUPS
+#include "conv/mma_warpgroups.h"
 #include "conv/mma_place.h"
+#else
+#include "conv/mma_chunks.h"
+#include "conv/mma_place.h"
+#include "conv/mma_subgroups.h"
+#endif
 
 #ifdef EPILOGUE_SUMS  // whose rows are the columns here
 #define SUMS_M ((u32)COLS)
@@ -104,7 +109,7 @@
 #include "conv/sums.h"
 #endif
 
-KERNEL __launch_bounds__(ITEMS)
+KERNEL BOUNDS
 conv_mma(const E *__restrict__ image,
 #ifdef FUSED_PACK
          const T *__restrict__ weights, E *filter, int *counters,  // filter is written here: no read-only memory
@@ -117,7 +122,8 @@ conv_mma(const E *__restrict__ image,
     IMAGE_BIND
     FILTER_BIND
     extern __shared__ __align__(128) unsigned char tiles[];
-    const u32 base = local_address(tiles);
+    const u32 base = PANELS_AT(tiles);
+    unsigned char *const slices_at = tiles + (base - local_address(tiles));
     const int item = threadIdx.x, lane = item % 32;
     u32 group = blockIdx.x;
     const int n0 = group % TILES_C * BN;
@@ -164,7 +170,7 @@ conv_mma(const E *__restrict__ image,
         UNROLL for (int i = 0; i < A_PASSES; ++i) {
             const int row = row0 + i * PASS;
             if (BM % PASS != 0 && row >= BM) break;
-            *(Elements *)(tiles + stage * STAGE_BYTES + PLACE(row, chunk, A_SPREAD(row))) = made[i];
+            *(Elements *)(slices_at + stage * STAGE_BYTES + A_AT(row, chunk)) = made[i];
         }
     };
 #else
@@ -190,7 +196,7 @@ conv_mma(const E *__restrict__ image,
             const int row = row0 + i * PASS;
             if (BM % PASS != 0 && row >= BM) break;
             const bool reads = in && inside(&pixels[i], d, h, w);
-            copy_image(to + PLACE(row, chunk, A_SPREAD(row)), reads ? images + (u32)(pixels[i].offset + hop) : image, reads);
+            copy_image(to + A_AT(row, chunk), reads ? images + (u32)(pixels[i].offset + hop) : image, reads);
         }
 #endif
         copy_columns(to + A_BYTES, &columns, filter, &at, n0, &phase, item);
@@ -210,13 +216,13 @@ conv_mma(const E *__restrict__ image,
     }
 #endif
 
-    MmaSum acc[MT][NT][4];
+    float acc[MT][NT][4];
     UNROLL for (int i = 0; i < MT; ++i) {
         UNROLL for (int j = 0; j < NT; ++j) {
             UNROLL for (int e = 0; e < 4; ++e) acc[i][j][e] = 0;
         }
     }
-    UNROLL for (int s = 0; s < STAGES - 1; ++s) {
+    UNROLL for (int s = 0; s < AHEAD; ++s) {
         if (s < count) {
             make_slice();
             put_slice(s);
@@ -225,46 +231,19 @@ conv_mma(const E *__restrict__ image,
         copies_issued();
     }
 
-    const int wm = item / 32 % (BM / WM) * WM, wn = item / 32 / (BM / WM) * WN;
-#ifdef PLANES
-    const u32 a_at = A_START(lane, wm);
-#else
-    const int a_row = wm + A_ROW(0, lane % 16);
-    const u32 a_at = PLACE(a_row, lane / 16, A_SPREAD(a_row));
-#endif
-    const u32 b_at = B_START(lane, wn);
-
-    for (int s = 0; s < count; ++s) {
-        copies_wait<STAGES - 2>();
-        __syncthreads();
-        const bool more = s + STAGES - 1 < count;
-        if (more) {
+    auto bring = [&](int next) {
+        if (next < count) {
             make_slice();
-            copy_slice((s + STAGES - 1) % STAGES);
+            copy_slice(next % STAGES);
         }
         copies_issued();
-        const u32 stage = base + s % STAGES * STAGE_BYTES;
-        UNROLL for (int step = 0; step < CHUNKS / 2; ++step) {
-            u32 a[MT][4], b[NT / 2][4];
-#ifdef PLANES
-            load_planes(a, stage, a_at, step);
-#else
-            UNROLL for (int i = 0; i < MT; ++i) {
-                const u32 down = (A_ROW(i, 0)) * SLICE;
-                load_matrices(a[i], stage + (a_at ^ (u32)(step * 32)) + down);
-#ifdef ROUND_IMAGE
-                UNROLL for (int e = 0; e < 4; ++e) a[i][e] = tf32_bits(__uint_as_float(a[i][e]));
-#endif
-            }
-#endif
-            load_columns(b, stage + A_BYTES, b_at, step);
-            UNROLL for (int i = 0; i < MT; ++i) {
-                UNROLL for (int j = 0; j < NT; ++j) multiply(acc[i][j], a[i], b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]);
-            }
-        }
-        if (more) put_slice((s + STAGES - 1) % STAGES);
-    }
+    };
+    auto finish = [&](int next) {
+        if (next < count) put_slice(next % STAGES);
+    };
+    multiply_slices<A_ACROSS, B_ACROSS>(acc, base, A_BYTES, count, bring, finish);
 
+    const int wm = item / 32 % (BM / WM) * WM, wn = item / 32 / (BM / WM) * WN;
 #ifdef FUSED_PACK
     const int left = leave_pieces(counters, item);
 #endif

@@ -11,7 +11,8 @@
 #define B_WIDE (BN / VE)
 #define B_PASS (ITEMS / B_WIDE)
 #define B_TURN(k) (BN % 64 == 0 ? (k) % 8 : (k) / 2 % 4)
-#define B_PLACE(k, chunk) ((k) * B_PITCH + (((chunk) ^ B_TURN(k)) * 16))
+#define B_PLACE ACROSS_AT
+#define B_ACROSS 1
 #define B_START(lane, wn) B_PLACE((lane) % 16, (wn) / VE + (lane) / 16)
 #define TURN_WIDTH (WN + 8)
 static_assert(ITEMS / 32 * 16 * TURN_WIDTH * 4 <= STAGES * STAGE_BYTES, "the slices' local memory holds what is turned");

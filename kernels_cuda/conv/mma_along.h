@@ -10,6 +10,7 @@
 #define B_FIRST(lane, wn) ((wn) + B_ROW((lane) / 16, (lane) % 8))
 #define B_START(lane, wn) PLACE(B_FIRST(lane, wn), (lane) / 8 % 2, B_SPREAD(B_FIRST(lane, wn)))
 #define TURN_COLUMNS(acc, tiles, item)
+#define B_ACROSS 0
 
 typedef struct {
     const E *rows;
@@ -27,7 +28,7 @@ DEVICE void copy_columns(u32 to, Columns *columns, const E *filter, const Place 
         const int row = row0 + i * PASS;
         if (BN % PASS != 0 && row >= BN) break;
         const bool reads = in && n0 + row < COLS;
-        copy_chunk(to + PLACE(row, chunk, B_SPREAD(row)),
+        copy_chunk(to + B_AT(row, chunk),
                    reads ? columns->rows + (i64)i * PASS * FILTER_PITCH + at->k : filter, reads);
     }
 }

@@ -2,7 +2,7 @@
 //
 //        columns (tap, c)                x and dy are NHWC: a slice of the tile is BK pixels of either, channels fastest,
 //        +-----BN-----+                  so K runs across the rows in local memory.
-//   BM   | WM x WN per|                  2 bytes: rows of chunks, XOR-swizzled, read by transposing ldmatrix.
+//   BM   | WM x WN per|                  2 bytes: rows of chunks, XOR-swizzled, read by transposing ldmatrix, or panels.
 //  dy k  | sub-group  |                  4 bytes: rows of BM + 8 or BN + 4 words; a lane reads four neighbouring channels, which
 //        +------------+                  are rows (columns) of different tiles: ROW_OF and COLUMN_OF say which.
 //
@@ -10,7 +10,7 @@
 //
 // Defines: those of conv/geometry.h (the image is the packed x) and, with STORE_FILTER, of conv/column.h and CHANNELS OUT_M,
 // ROWS (filters of a group) COLS (taps x CPAD) COUNT (pixels)
-// GROUPS SPLITS CPAD KPAD BM BN WM WN BK STAGES ROUND_IMAGE ROUND_DY; STORE_FILTER ADD_PARTS (conv/mma_filter_store.h).
+// WARPGROUPS RESIDENT (conv/mma_warpgroups.h), GROUPS SPLITS CPAD KPAD BM BN WM WN BK STAGES ROUND_IMAGE ROUND_DY; STORE_FILTER ADD_PARTS (conv/mma_filter_store.h).
 
 #include "common/types.h"
 #include "common/mma.h"
@@ -24,23 +24,13 @@
 #define B_PASS (ITEMS / B_CHUNKS)
 #define A_PASSES ((BK + A_PASS - 1) / A_PASS)
 #define B_PASSES ((BK + B_PASS - 1) / B_PASS)
-#ifdef DTYPE_FLOAT
-#define A_PITCH ((BM + 8) * 4)
-#define B_PITCH ((BN + 4) * 4)
-#define A_PLACE(k, chunk) ((k) * A_PITCH + (chunk) * 16)
-#define B_PLACE(k, chunk) ((k) * B_PITCH + (chunk) * 16)
-#define ROW_OF(i, r) ((i) / 2 * 32 + (r) % 8 * 4 + (i) % 2 * 2 + (r) / 8)
-#define COLUMN_OF(j, c) ((j) / 4 * 32 + SPOT(c) * 4 + (j) % 4)
-#define SPOT(c) ((c) / 2 + (c) % 2 * 4)  // what the lanes of a row store is one run
+#define A_BYTES (BK * A_PITCH)
+#define STAGE_BYTES (A_BYTES + BK * B_PITCH)
+#ifdef WARPGROUPS
+#include "conv/mma_filter_panels.h"
 #else
-#define A_PITCH (BM * 2)
-#define B_PITCH (BN * 2)
-#define A_PLACE(k, chunk) ((k) * A_PITCH + ((chunk) ^ ((k) % 8)) * 16)
-#define B_PLACE(k, chunk) ((k) * B_PITCH + ((chunk) ^ ((k) % 8)) * 16)
-#define ROW_OF(i, r) (16 * (i) + (r))
-#define COLUMN_OF(j, c) (8 * (j) + (c))
+#include "conv/mma_filter_rows.h"
 #endif
-#define STAGE_BYTES (BK * (A_PITCH + B_PITCH))
 
 #define TILES_R ((ROWS + BM - 1) / BM)
 #define TILES_C ((COLS + BN - 1) / BN)
@@ -49,13 +39,14 @@
 
 #include "conv/mma_filter_store.h"
 
-KERNEL __launch_bounds__(ITEMS)
+KERNEL BOUNDS
 conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, float *__restrict__ parts STORE_PARAMS) {
     GRID_WAIT();
     extern __shared__ __align__(128) unsigned char tiles[];
     LOCAL Pixel places[2][BK];  // of the pixels of the next slice
-    const u32 base = local_address(tiles);
-    const int item = threadIdx.x, lane = item % 32;
+    const u32 base = PANELS_AT(tiles);
+    const int item = threadIdx.x;
+    [[maybe_unused]] const int lane = item % 32;
     u32 group = blockIdx.x;
     const int n0 = group % TILES_C * BN;
     group /= TILES_C;
@@ -94,7 +85,7 @@ conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, flo
             if (BK % B_PASS != 0 && k >= BK) break;
             const Pixel pixel = places[slice % 2][k];
             const bool reads = b_in && pixel0 + k < (u32)COUNT && inside(&pixel, d, h, w);
-            copy_chunk(to + BK * A_PITCH + B_PLACE(k, b_chunk), reads ? images + (u32)(pixel.offset + hop) : image, reads);
+            copy_chunk(to + A_BYTES + B_PLACE(k, b_chunk), reads ? images + (u32)(pixel.offset + hop) : image, reads);
         }
         pixel0 += BK;
     };
@@ -107,63 +98,19 @@ conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, flo
     }
     place_slice(0);
     __syncthreads();
-    UNROLL for (int s = 0; s < STAGES - 1; ++s) {
+    UNROLL for (int s = 0; s < AHEAD; ++s) {
         if (s < count) copy_slice(s);
         copies_issued();
         place_slice(s + 1);
         __syncthreads();
     }
-    const int wm = item / 32 % (BM / WM) * WM, wn = item / 32 / (BM / WM) * WN;
-
-    for (int s = 0; s < count; ++s) {
-        copies_wait<STAGES - 2>();
-        __syncthreads();
-        if (s + STAGES - 1 < count) copy_slice(s + STAGES - 1);
+    auto bring = [&](int next) {
+        if (next < count) copy_slice(next);
         copies_issued();
-        place_slice(s + STAGES);
-        const u32 a_tile = base + s % STAGES * STAGE_BYTES, b_tile = a_tile + BK * A_PITCH;
-        UNROLL for (int k = 0; k < BK; k += 2 * VE) {
-            u32 a[MT][4], b[NT][2];
-#ifdef DTYPE_FLOAT
-            UNROLL for (int x = 0; x < 2; ++x) {  // words t and t + 4 of K
-                const int row = k + 4 * x + lane % 4;
-                UNROLL for (int i = 0; i < MT; i += 2) {
-                    u32 v[4];
-                    load_chunk(v, a_tile + A_PLACE(row, (wm + i * 16) / 4 + lane / 4));
-                    UNROLL for (int e = 0; e < 4; ++e) {
-#ifdef ROUND_DY
-                        v[e] = tf32_bits(__uint_as_float(v[e]));
-#endif
-                        a[i + e / 2][2 * x + e % 2] = v[e];
-                    }
-                }
-                UNROLL for (int j = 0; j < NT; j += 4) {
-                    u32 v[4];
-                    load_chunk(v, b_tile + B_PLACE(row, (wn + j * 8) / 4 + SPOT(lane / 4)));
-                    UNROLL for (int e = 0; e < 4; ++e) {
-#ifdef ROUND_IMAGE
-                        v[e] = tf32_bits(__uint_as_float(v[e]));
-#endif
-                        b[j + e][x] = v[e];
-                    }
-                }
-            }
-#else
-            UNROLL for (int i = 0; i < MT; ++i) {
-                const int row = k + lane % 8 + lane / 16 * 8;
-                load_matrices_transposed(a[i], a_tile + A_PLACE(row, wm / 8 + 2 * i + lane / 8 % 2));
-            }
-            UNROLL for (int j = 0; j < NT; j += 2) {
-                u32 v[4];
-                load_matrices_transposed(v, b_tile + B_PLACE(k + lane % 16, wn / 8 + j + lane / 16));
-                UNROLL for (int e = 0; e < 4; ++e) b[j + e / 2][e % 2] = v[e];
-            }
-#endif
-            UNROLL for (int i = 0; i < MT; ++i) {
-                UNROLL for (int j = 0; j < NT; ++j) multiply(acc[i][j], a[i], b[j][0], b[j][1]);
-            }
-        }
-    }
+        place_slice(next + 1);
+    };
+    multiply_slices(acc, base, count, bring);
 
+    const int wm = item / 32 % (BM / WM) * WM, wn = item / 32 / (BM / WM) * WN;
     LEAVE_FILTER
 }

@@ -14,7 +14,7 @@
 #define A_START(lane, wm) A_PLACE((lane) % 4, (wm) / VE + (lane) / 4)
 #else
 #define A_PITCH (BM * 2)
-#define A_PLACE(k, chunk) ((k) * A_PITCH + ((chunk) ^ ((k) % 8)) * 16)
+#define A_PLACE PLANE_AT
 #define A_START(lane, wm) A_PLACE((lane) % 8 + (lane) / 16 * 8, (wm) / VE + (lane) / 8 % 2)
 #endif
 #define A_WIDE (BM / PLANE_RUN)
@@ -22,6 +22,7 @@
 #define RUN_PLACE(k, run) (A_PLACE(k, (run) * PLANE_RUN / VE) + (run) % (VE / PLANE_RUN) * RUN_BYTES)
 #define A_PASS (ITEMS / A_WIDE)
 #define A_BYTES (BK * A_PITCH)
+#define A_ACROSS 1
 
 // what a step of the product needs of a slice
 DEVICE void load_planes(u32 a[MT][4], u32 slice, u32 start, int step) {

@@ -9,14 +9,12 @@ from attention_cases import RAGGED, Built, Case, near, oracle
 from graphs import D
 from host_cuda_device import COMPILER, HostCuda
 from test_graph_attention_mma import ROUNDED, OnHost
-from test_nvrtc import recorder_of
+from test_nvrtc import recorder_of, reports_no_loss
 
 from portadnn_backends.attention import gpu_wgmma
 from portadnn_backends.attention.engine import built
 from portadnn_backends.attention.gpu_wgmma import WgmmaTile
 from portadnn_backends.attention.operands import Operands
-from portadnn_backends.cuda.compiler import nvrtc_options
-from portadnn_backends.cupy_devices.compiler import compiled
 
 pytest.importorskip("torch")
 
@@ -116,15 +114,6 @@ class Compiled(Built):
         assert found
         for source in found:
             reports_no_loss(source)
-
-
-def reports_no_loss(source):
-    """Demand that the assembler lets products of warpgroups run while others are issued."""
-    from cupy.cuda import nvrtc
-
-    with compiled(nvrtc, "NVRTC", source, "sm_90", (*nvrtc_options("sm_90"), "--ptxas-options=-v")) as program:
-        log = nvrtc.getProgramLog(program)
-    assert "serialized" not in log, log
 
 
 @pytest.mark.xdist_group("nvrtc")

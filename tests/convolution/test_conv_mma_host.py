@@ -17,7 +17,7 @@ from portadnn_backends.engines.conv import tensor_core_choice as conv_tensor_cor
 from portadnn_backends.engines.conv.tensor_core_tiles import FILTER_TILES, IMAGE_TILES, Choice
 from portadnn_backends.reference.outcomes import outcomes
 
-FORWARD, DATA, FILTER, ROWS, BYTES = conv_tensor_core.ENGINES
+FORWARD, DATA, FILTER, ROWS = conv_tensor_core.ENGINES
 FUSED = "convolution_bias_activation_forward"
 PRODUCTS = ("conv_mma", "conv_mma_filter")
 BLEND = "alpha=2.0 beta=-1.0"
@@ -148,14 +148,19 @@ def test_filter_gradients_of_planes(dw, splits, monkeypatch, tmp_path):
 
 
 def _run_on_host(engine, case, size, splits, monkeypatch, tmp_path):
-    """Compare results on the host with the reference's; return the product's text and all kernels' names."""
-    problem, numbers = diff_case(case).problem, diff_case(case).numbers
+    """Run with the tile of such a size, as :func:`run_with`."""
     tiles = FILTER_TILES if engine is FILTER else IMAGE_TILES
     (tile,) = (tile for tile in tiles if (tile.bm, tile.bn, tile.slice) == size)
+    return run_with(tile, engine, case, splits, monkeypatch, tmp_path)
+
+
+def run_with(tile, engine, case, splits, monkeypatch, tmp_path):
+    """Compare results on the host with the reference's; return the product's text and all kernels' names."""
+    problem, numbers = diff_case(case).problem, diff_case(case).numbers
     monkeypatch.setattr(
         conv_tensor_core_choice, "best_choice", lambda product, info, whole=False: Choice(product, tile, splits)
     )
-    plan = engine.prepare(problem, HostCuda(tmp_path))
+    plan = engine.prepare(problem, HostCuda(tmp_path, ("wgmma",) if tile.warpgroups else ()))
     buffers = make_buffers(case)
     arrays = [buffers[one].array for one in problem.names]
     want = outcomes(problem, [array.copy() for array in arrays], tuple(numbers.values()))

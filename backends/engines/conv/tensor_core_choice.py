@@ -17,7 +17,7 @@ from portadnn.problem import TensorSpec
 from ...base import LAUNCH_SECONDS, DeviceInfo
 from ...fusion.product.texts import operand_of
 from ..layouts import strides
-from .epilogue import ForwardOfBytes, sums_of
+from .epilogue import sums_of
 from .geometry import Geometry, data_gradient, filter_gradient, forward
 from .matrix_units import MMA, Unit, unit_of
 from .prologue import computed
@@ -199,6 +199,19 @@ def _unit(info: DeviceInfo) -> Unit:
     return unit
 
 
+def _rows_of_warpgroups(problem: Convolution, image: Image, info: DeviceInfo) -> int:
+    """Return how many rows a sub-group of a warpgroup has at least; 0 where these cannot multiply.
+
+    They read local memory themselves, where floats have to be rounded, and lie along K. Results whose channels are no
+    neighbours are stored in runs of pixels, of which fewer rows have none.
+    """
+    gradient = isinstance(problem, ConvolutionBackwardFilter)
+    floats = problem.dtype.itemsize == 4
+    if _unit(info) is not MMA or "wgmma" not in info.features or (floats and (gradient or image.native)):
+        return 0
+    return 16 if gradient or strides(problem.tensors[-1])[1] == 1 else 32
+
+
 def rows_problem(problem: Convolution) -> ConvolutionForward | None:
     """Return a filter gradient as the forward convolution of dy by x that it is; None where the kernels pack for that.
 
@@ -254,11 +267,11 @@ def image_setup(problem: Convolution, name: str, info: DeviceInfo, *, single: bo
     sides = (geometry.n, geometry.m) if unit is MMA else (geometry.m, geometry.n)  # its rows are pixels
     gap = 8 if image.planes else 0
     product = Product(*sides, pitch, batches, size, moved, gap, unit=unit, copies=unit.ptx)
+    product = replace(product, warpgroups=_rows_of_warpgroups(problem, image, info))
     if unit is MMA and not image.planes and (single or image.padded * size % _SECTOR):
         taps = geometry.k // max(image.channels, 1)
         product = replace(product, taps=taps, run=image.padded, single=single)
-    whole = sums_of(problem) is not None or isinstance(problem, ForwardOfBytes)  # parts of sums are float
-    choice = best_choice(product, info, whole=whole)
+    choice = best_choice(product, info, whole=sums_of(problem) is not None)  # which are taken of whole results
     if choice is None:
         return None
     setup = Setup(problem, geometry, (image,), choice, pitch, image.padded, xf32=info.arch.startswith("gfx942"))
@@ -274,9 +287,10 @@ def _native_tap(problem: Convolution, image: Image, choice: Choice) -> int | Non
     """Return how far apart a filter's taps are that a forward product reads as it lies; None where it cannot."""
     w, unit = problem.filter, choice.product.unit
     lanes = CHUNK // w.dtype.itemsize
+    rounds = unit.exact or (unit is MMA and not choice.tile.warpgroups)
     reads = (
         not isinstance(problem, ConvolutionBackwardData)
-        and (unit is MMA or unit.exact or problem.dtype is not DataType.FLOAT)  # which has to be rounded
+        and (rounds or problem.dtype is not DataType.FLOAT)  # which has to be rounded
         and problem.mode is ConvolutionMode.CROSS_CORRELATION
         and image.padded == image.channels
         and not computed(problem, "filter")
@@ -324,7 +338,8 @@ def filter_setup(problem: Convolution, info: DeviceInfo) -> Setup | None:
     moved = x.spec.nbytes + dy.spec.nbytes
     size = problem.dtype.itemsize
     product = Product(geometry.m, columns, geometry.k, geometry.groups, size, moved, 12, True, _unit(info))
-    product = replace(product, stores=product.unit is MMA and type(problem) is ConvolutionBackwardFilter)
+    stores = product.unit is MMA and type(problem) is ConvolutionBackwardFilter
+    product = replace(product, stores=stores, warpgroups=_rows_of_warpgroups(problem, x, info))
     choice = best_choice(product, info)
     return (
         None

@@ -10,7 +10,7 @@ from portadnn.problem import Problem, TensorSpec
 
 from ..layouts import strides
 from ..pieces import PIECE_COUNTERS
-from .epilogue import ForwardOfBytes, epilogue_defines
+from .epilogue import epilogue_defines
 from .geometry import axes, checks, z_defines, z_like_y
 from .matrix_units import MMA
 from .prologue import computed, prologue_defines
@@ -39,8 +39,6 @@ def common(setup: Setup) -> Defines:
     if problem.mode is ConvolutionMode.CONVOLUTION:
         defines["FLIP"] = 1
     defines |= epilogue_defines(problem) | prologue_defines(problem)
-    if isinstance(problem, ForwardOfBytes):
-        defines |= problem.defines
     if isinstance(problem, ConvolutionBiasActivationForward):
         defines |= z_defines(problem)
     return defines
@@ -48,7 +46,8 @@ def common(setup: Setup) -> Defines:
 
 def _tile_defines(setup: Setup) -> Defines:
     tile = setup.choice.tile
-    return {"BM": tile.bm, "BN": tile.bn, "WM": tile.wm, "WN": tile.wn, "STAGES": tile.stages}
+    defines: Defines = {"BM": tile.bm, "BN": tile.bn, "WM": tile.wm, "WN": tile.wn, "STAGES": tile.stages}
+    return defines | ({"WARPGROUPS": 1, "RESIDENT": tile.side_by_side} if tile.warpgroups else {})
 
 
 def _rounds(image: Image) -> bool:

@@ -32,4 +32,3 @@ DEVICE bool any_lane(bool v) {
     sub_group_waits();
     return any;
 }
-DEVICE int of_all_lanes(int v) { return v; }

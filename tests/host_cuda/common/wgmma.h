@@ -81,15 +81,15 @@ template <int PENDING> DEVICE void products_wait() {
     while (done < mine.size() && mine[done].group < product_groups[threadIdx.x] - PENDING) make(mine[done++]);
     mine.erase(mine.begin(), mine.begin() + done);
 }
-template <int COUNT> DEVICE void sums_stay(float *sums) {}
-template <int COUNT> DEVICE void words_stay(u32 *words) {}
+template <int MANY> DEVICE void sums_stay(float *sums) {}
+template <int MANY> DEVICE void words_stay(u32 *words) {}
 DEVICE void local_written() {}
 
-struct Phase {
+struct BarrierPhase {
     int expected, pending, phase;
 };
-static std::vector<std::pair<u32, Phase>> phases;
-static Phase &phase_at(u32 at) {
+static std::vector<std::pair<u32, BarrierPhase>> phases;
+static BarrierPhase &phase_at(u32 at) {
     for (auto &one : phases) {
         if (one.first == at) return one.second;
     }
@@ -105,7 +105,7 @@ DEVICE void barrier_start(u32 at, int count) {
     phases.push_back({at, {count, count, 0}});
 }
 DEVICE void barrier_arrive(u32 at) {
-    Phase &one = phase_at(at);
+    BarrierPhase &one = phase_at(at);
     if (--one.pending == 0) {
         one.pending = one.expected;
         ++one.phase;
@@ -118,5 +118,5 @@ DEVICE void barrier_wait(u32 at, int odd) {
 static Meeting numbered[16];
 DEVICE void turn_wait(int number, int count) { numbered[number].wait(count); }
 DEVICE void turn_give(int number, int count) { numbered[number].arrive(count); }
-template <int COUNT> DEVICE void registers_give() {}
-template <int COUNT> DEVICE void registers_take() {}
+template <int MANY> DEVICE void registers_give() {}
+template <int MANY> DEVICE void registers_take() {}

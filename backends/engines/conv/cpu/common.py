@@ -10,9 +10,8 @@ from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardData
 from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem, TensorSpec
 
-from ....base import DeviceInfo, roofline
+from ....base import DeviceInfo, Engine, roofline
 from ...rounding import ceil_div
-from ..stand_in import StandIn
 
 Defines = dict[str, int | float | str]
 Axes = tuple[int, int, int]  # depth, height, width
@@ -163,7 +162,7 @@ class Tile:
         return {"VW": self.lanes, "NV": self.vectors, "MR": self.rows}
 
 
-class ConvCpu(StandIn):
+class ConvCpu(Engine):
     """Base of the engines."""
 
     name = "implicit_gemm_cpu"
