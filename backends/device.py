@@ -197,6 +197,13 @@ class Device(abc.ABC):
         """Return a number that is the same for work in one order: the stream's."""
         return 0
 
+    def capturing(self) -> bool:
+        """Tell whether PyTorch captures a graph on the stream: each call has scratch memory of its own then.
+
+        The graph writes there whenever it is replayed, and PyTorch's pool of the graph keeps it.
+        """
+        return False
+
     def signature(self, array: Any) -> tuple[Any, ...]:
         """Return one array's signature; see :meth:`look`."""
         return self.look((array,))[0]  # type: ignore[no-any-return]

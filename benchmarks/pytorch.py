@@ -28,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--fuse", action="store_true", help="substitute(fuse=True): norms and activations in convolutions"
     )
+    made.add_argument("--graph", action="store_true", help="replay each step, of both, as a CUDA graph of PyTorch's")
     made.add_argument("--find", action="store_true", help="torch.backends.cudnn.benchmark, for both")
     made.add_argument("--rounds", type=int, default=7, help="rounds of both, in turns")
     made.add_argument("--steps", type=int, default=0, help="steps of a round; by default 10 on a GPU, 1 on a CPU")
@@ -68,6 +69,22 @@ def step_of(model: Any, args: argparse.Namespace, substituted: bool) -> Any:
     return train
 
 
+def graphed(step: Any) -> Any:
+    """Return a step that replays a CUDA graph of it."""
+    import torch
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
+
+
 def timed(step: Any, steps: int, device: str) -> tuple[float, float]:
     """Return wall and processor seconds of a step."""
     import torch
@@ -103,6 +120,8 @@ def main(argv: list[str] | None = None) -> None:
     torch.manual_seed(0)
     make = getattr(torchvision.models, args.model)
     sides = {"torch": step_of(make(), args, False), "portadnn": step_of(make(), args, True)}
+    if args.graph:
+        sides = {name: graphed(step) for name, step in sides.items()}
     steps = args.steps or (10 if args.device == "cuda" else 1)
     for step in sides.values():
         for _ in range(3):

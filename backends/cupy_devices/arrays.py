@@ -80,6 +80,10 @@ class CupyArrays(Device):
         """Return the address of the stream that work goes to."""
         return (self._stream or _cupy().cuda.get_current_stream(self._index)).ptr  # type: ignore[no-any-return]
 
+    def capturing(self) -> bool:
+        stream = self._stream
+        return isinstance(stream, TorchStream) and stream.capturing
+
     def _cupy_stream(self) -> Any:
         """Return the stream that work goes to as CuPy's."""
         if isinstance(self._stream, TorchStream):
@@ -233,6 +237,8 @@ class CupyArrays(Device):
 
     def workspace(self, nbytes: int) -> Any:
         cupy = _cupy()
+        if self.capturing():
+            return self.allocated(self._stream.memory(nbytes))
         with self.current(), self._on_stream():
             try:
                 return self.allocated(cupy.cuda.alloc(nbytes))

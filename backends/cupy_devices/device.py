@@ -125,7 +125,8 @@ class CupyDevice(CupyArrays):
             if stream != last_stream:
                 bound, last_stream = [step.on(stream) for step in steps], stream
             try:
-                counters = self._counters_of(stream) if counts else 0
+                zeros = self._counters_of(stream) if counts else None
+                counters = 0 if zeros is None else zeros.ptr
                 for step, launch in zip(steps, bound, strict=True):
                     step.pack(arrays, scalars, scratch, counters)
                     if status := launch():
@@ -139,7 +140,7 @@ class CupyDevice(CupyArrays):
             if several and get_device() != index:
                 with self.current():
                     return repeat()
-            if (self._stream or current_stream(index)).ptr != last_stream:
+            if (self._stream or current_stream(index)).ptr != last_stream or self.capturing():
                 return False
             try:
                 for launch in bound:
@@ -192,12 +193,14 @@ class CupyDevice(CupyArrays):
             graph = stream.end_capture()
         return graph, (steps, counters)
 
-    def _counters_of(self, stream: int) -> int:
-        """Return the address of a stream's counters."""
+    def _counters_of(self, stream: int) -> Any:
+        """Return a stream's counters, or in a graph that PyTorch captures, the call's own."""
+        if self.capturing():
+            return self._zeros(stream)
         memory = self._counters.get(stream)
         if memory is None:
             memory = self._counters[stream] = self._zeros(stream)
-        return memory.ptr  # type: ignore[no-any-return]
+        return memory
 
     def _zeros(self, stream: int) -> Any:
         """Return counters, cleared on a stream."""

@@ -18,12 +18,25 @@ class TorchStream:
         import torch
 
         self._index = index
+        self._empty, self._bytes = torch.empty, torch.uint8
+        self._capturing = torch._C._cuda_isCurrentStreamCapturing
         self._current = torch._C._cuda_getCurrentRawStream  # what torch's own compilers ask
 
     @property
     def ptr(self) -> int:
         """Address of the CUDA or HIP stream."""
         return self._current(self._index)  # type: ignore[no-any-return]
+
+    @property
+    def capturing(self) -> bool:
+        """Whether PyTorch captures a graph of it."""
+        return self._capturing()  # type: ignore[no-any-return]
+
+    def memory(self, nbytes: int) -> Any:
+        """Return memory from PyTorch's pool; while PyTorch captures, from the graph's."""
+        tensor = self._empty(nbytes, dtype=self._bytes, device=f"cuda:{self._index}")
+        memory = cupy().cuda.UnownedMemory(tensor.data_ptr(), nbytes, tensor, self._index)
+        return cupy().cuda.MemoryPointer(memory, 0)
 
     def __cuda_stream__(self) -> tuple[int, int]:
         return 0, self.ptr  # version of the protocol

@@ -155,6 +155,8 @@ class CallRecorder:
 
     def scratch(self, handle: Owner, nbytes: int) -> Any:
         """Return the handle's scratch memory, and record its use."""
+        if handle.device.capturing():
+            self.reason = "PyTorch captures a graph of it"
         self.lease = handle.scratches.get(handle.device, nbytes)
         return self.lease.memory
 

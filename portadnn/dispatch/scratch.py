@@ -42,7 +42,9 @@ class ScratchPool:
         self.base = Lease()  # of launches that need no scratch memory
 
     def get(self, device: Device, nbytes: int) -> Lease:
-        """Return the current stream's block, grown to at least `nbytes`."""
+        """Return the current stream's block, grown to at least `nbytes`; in a capture of PyTorch's, a new one."""
+        if device.capturing():
+            return Lease(device.workspace(nbytes), nbytes)
         key = device.stream_key()
         lease = self._blocks.get(key)
         if lease is None or lease.size < nbytes:
