@@ -54,6 +54,7 @@ class Value:
 
 
 UNKNOWN = Value("unknown")
+POSSIBLY = Value("unknown", "possibly")  # beside what something was set to in another object
 NULL = Value("known", None)
 
 

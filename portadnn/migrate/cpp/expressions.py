@@ -169,10 +169,16 @@ class Expressions:
 
     def _assignment(self, node: Node) -> Expression:
         operator = node.child_by_field_name("operator")
-        operands = (self._field(node, "left"), self._field(node, "right"))
-        if pointed := function_named(operands[1]):
+        span = self.context.span(node)
+        target, value = self._field(node, "left"), self._field(node, "right")
+        if pointed := function_named(value):
             self.context.calls.add(pointed)
-        return Operation("=" if operator is None else operator.type, operands, self.context.span(node))
+        sign = "=" if operator is None else operator.type
+        left = node.child_by_field_name("left")
+        if left is not None and left.type == "conditional_expression" and isinstance(target, Operation):
+            *rest, last_one = target.operands  # c ? a = 1 : a = 2, where the grammar has (c ? a = 1 : a) = 2
+            return Operation("?:", (*rest, Operation(sign, (last_one, value), span)), span)
+        return Operation(sign, (target, value), span)
 
     def _update(self, node: Node) -> Expression:
         operator = node.child_by_field_name("operator")

@@ -187,6 +187,17 @@ class Walk(Statements):
             for of in _specializations(chosen):
                 self._sequence(name, [m for m in chosen if m.function.of in (of, "")])
         self.preferred = frozenset()
+        handed = self._handed(name, methods)
+        if handed:
+            self._sequence(name, sorted([*methods, *handed], key=phase_of))
+
+    def _handed(self, name: str, followed: list[Known]) -> list[Known]:
+        """Return the methods that others of the class name but do not call: they hand them over."""
+        if any(_again(m, followed) for m in followed):
+            return []
+        known = self.reached_functions | {id(m) for m in followed}
+        left = [m for m in self.index.methods_of(name) if m.leads and id(m) not in known]
+        return [m for m in left if m.function.kind == "method" and not _again(m, left)]
 
     def _sequence(self, name: str, methods: list[Known]) -> None:
         if not methods:

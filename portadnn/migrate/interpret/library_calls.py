@@ -21,10 +21,12 @@ from . import types
 from .graph_calls import GraphCalls
 from .index import Index as Names
 from .index import Known
+from .memory import parent_of
 from .objects import Objects
 from .parts import read_names
 from .texts import argument_texts, unparsed
 
+_SETS = re.compile(r"(?:cudnn|miopen)(?:Set|Init)\w*Descriptor")
 _ARRAY = re.compile(r"(A|Array|[dD]ims?A?|lens|strides?|arrayOfElements|\[\])$")
 
 
@@ -178,7 +180,17 @@ class LibraryCalls(Objects):
             graph = self.state.things.get(arguments[0].value.data)
             if graph is not None:
                 self.of_graphs.finalized(graph, self.journal)
-        return effects.apply(event, self.state, self.journal, self._write_output)
+        status_ = effects.apply(event, self.state, self.journal, self._write_output)
+        if arguments and _SETS.match(name):
+            self._keep_settings(arguments[0].value)
+        return status_
+
+    def _keep_settings(self, value: Value) -> None:
+        """Remember what a descriptor in a member of an object is set to."""
+        set_ = self.state.things.get(value.data) if value.kind == "thing" else None
+        class_ = None if set_ is None else self.class_at(parent_of(set_.id.partition("@")[0]))
+        if set_ is not None and class_ is not None:
+            self.kept.note(class_.name, set_)
 
     def _write_output(self, path: str, value: Value) -> None:
         if path.endswith("[0]") and value.kind == "items":

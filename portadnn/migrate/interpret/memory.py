@@ -14,6 +14,7 @@ from ..program import Class, Declare, Function, Unit
 from ..values import UNKNOWN, Value, items, join, known, thing, unknown
 from . import types
 from .index import Index
+from .kept import KeptSettings
 
 _SYMBOLIC = re.compile(r"\[(?!-?\d+\])[^\[\]]*\]")
 _ENUMERATION = re.compile(
@@ -80,6 +81,7 @@ class Memory:
         self.declared_members: dict[str, Declare] = {}  # those with a value of their own
         self.loops = 0  # how many loops are being followed
         self.guards = 0  # how many ifs are around what is being followed
+        self.kept = KeptSettings()
 
     @abstractmethod
     def lasting_value(self, declared: Declare) -> Value | None:
@@ -131,13 +133,18 @@ class Memory:
                 return join(known(constant) for constant in mine)
         return unknown(path, types.bare(type_))
 
+    def _kept(self, path: str, kind: str) -> dict[str, Value]:
+        """Return what a descriptor that came from outside in a member of an object possibly is set to."""
+        class_ = self.class_at(parent_of(path)) if (kind and not path.startswith("this->")) or "." in path else None
+        return {} if class_ is None else self.kept.of(class_.name, path)
+
     def adopt(self, path: str, type_: str) -> Value:
         """Make a thing that came from outside, under the path of the variable that holds it."""
         if path not in self.state.things:
             kind = self.index.kind_of(type_)
             library = library_of(type_) or library_of(self.index.resolved(types.bare(type_)))
             many = "[" in path and re.search(r"\[\d+\]$", path) is None
-            self.state.things[path] = Thing(path, kind, written(path), library, many=many)
+            self.state.things[path] = Thing(path, kind, written(path), library, self._kept(path, kind), many=many)
         return thing(path, types.bare(type_))
 
     def write(self, path: str, value: Value) -> None:

@@ -119,9 +119,10 @@ class Objects(Expressions):
     def initialise(self, function: Function) -> None:
         """Follow a constructor's initializers: bases and members, and those members that it does not name."""
         this = self.frame.this
-        named = frozenset(types.simple(name) for name, _, _ in function.initializers)
         owner = types.simple(function.owner)
         class_ = self.index.class_named(owner)
+        initializers = [(self._initialised(class_, name), a, span) for name, a, span in function.initializers]
+        named = frozenset(types.simple(name) for name, _, _ in initializers)
         if class_ is not None:
             for base in class_.bases:
                 if types.simple(base) not in named and types.simple(base) in self.index.classes:
@@ -129,7 +130,7 @@ class Objects(Expressions):
             for member in class_.members:
                 if member.name not in named:
                     self._make_member(self.member_path(this, member.name), member)
-        for name, arguments, _ in function.initializers:
+        for name, arguments, _ in initializers:
             short = types.simple(name)
             member_ = self.member_declaration(class_, short)
             if member_ is None:
@@ -146,3 +147,12 @@ class Objects(Expressions):
             else:
                 for argument in arguments:
                     self.evaluate(argument)
+
+    def _initialised(self, class_: Class | None, name: str) -> str:
+        """Return what an initializer names: the only base, where the class gives it a name (``Base(...)``)."""
+        short = types.simple(name)
+        if class_ is None or len(class_.bases) != 1 or short == types.simple(class_.name):
+            return name
+        if short in self.index.classes or self.member_declaration(class_, short) is not None:
+            return name
+        return class_.bases[0]

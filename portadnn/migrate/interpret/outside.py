@@ -81,10 +81,8 @@ class Outside(Containers):
             return items(self.evaluate(argument) for argument in call.arguments)
         if short == "invoke" and call.arguments:
             return self.invoke(Invocation(call.arguments[0], call.arguments[1:], call.span, call.text), use)
-        if short == "bind" and call.arguments:
-            function = call.arguments[0].operands[0] if isinstance(call.arguments[0], Operation) else call.arguments[0]
-            if isinstance(function, Name) and not self.index.is_library(types.simple(function.name)):
-                return self.invoke(Invocation(function, call.arguments[1:], call.span, call.text), "checked")
+        if short == "bind" and call.arguments and (bound := self._bound_call(call)) is not None:
+            return self.invoke(bound, "checked")
         if short in _SEARCHES and call.arguments and (found := self._searched(call)) is not None:
             return found
         if short == "visit" and len(call.arguments) == 2:
@@ -99,11 +97,31 @@ class Outside(Containers):
             return self._extreme(call, short)
         if short in _SAME_VALUE and len(call.arguments) == 1:
             return self._same(call.arguments[0], address=short == "addressof")
-        if len(call.arguments) == 1 and isinstance(call.arguments[0], Constant) and _TYPE.match(short):
+        if len(call.arguments) == 1 and isinstance(call.arguments[0], Constant) and self._is_type(short):
             return replace(self.evaluate(call.arguments[0]), type="")
         if short in _THREADS:
             return self.start_thread(call.arguments, pthread=short == "pthread_create")
         return self._unfollowed(call, short)
+
+    def _bound_call(self, call: Invocation) -> Invocation | None:
+        """Return the call that ``std::bind(f, x)`` or ``std::bind(&Class::method, object, x)`` keeps for later."""
+        function, *rest = call.arguments
+        function = function.operands[0] if isinstance(function, Operation) else function
+        if not isinstance(function, Name) or self.index.is_library(types.simple(function.name)):
+            return None
+        if not rest or types.owner_of(function.name) not in self.index.classes:
+            return Invocation(function, tuple(rest), call.span, call.text)
+        object_ = rest[0].operands[0] if isinstance(rest[0], Operation) and rest[0].operator == "&x" else rest[0]
+        method = Member(object_, types.simple(function.name), function.span)
+        return Invocation(method, tuple(rest[1:]), call.span, call.text)
+
+    def _is_type(self, name: str) -> bool:
+        """Whether what looks like a call's function is a number's type: ``DATA_T one = DATA_T(1);``."""
+        if _TYPE.match(name):
+            return True
+        if self.index.kind_of(name) or self.index.class_of(name) is not None:
+            return False
+        return name in self.index.aliases or any(types.bare(self.types.get(p, "")) == name for p in self.frame.declared)
 
     def loaded(self, call: Invocation, short: str) -> Value | None:
         """Return the library's function that a call loads by its name; None where it loads none."""

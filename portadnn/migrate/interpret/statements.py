@@ -163,6 +163,8 @@ class Statements(Loops):
                 self.types.setdefault(target, statement.type)
                 return
             use = f"assigned {statement.name}" if isinstance(statement.value, Invocation) else "checked"
+            self.types.setdefault(path, statement.type)  # for T one = T(1), whose T is a type then
+            self.frame.declared.append(path)
             value = self.evaluate(statement.value, use)
         if re.search(r"(?:^|::)j?thread$", types.bare(statement.type)) and statement.arguments:
             self.start_thread(statement.arguments)

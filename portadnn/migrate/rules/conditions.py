@@ -28,7 +28,7 @@ from typing import Any, Literal
 from ... import mapping
 from ..model.symbols import COMPARISONS
 from ..names import values_of_both
-from ..values import UNKNOWN, Value, join, same
+from ..values import POSSIBLY, UNKNOWN, Value, join, same
 from .situation import Situation
 
 Said = Literal["yes", "no", "maybe", "unknown"]
@@ -174,8 +174,10 @@ def _negated(test: Test) -> Test:
     def other(value: Value, situation: Situation) -> Said:
         if UNSET in value.options:
             return "unknown"  # no other constant
-        said = test(value, situation)
-        return opposite.get(said, said)
+        sure = [option for option in value.options if option != POSSIBLY]
+        said = test(join(sure), situation)
+        said = opposite.get(said, said)
+        return "maybe" if said == "yes" and len(sure) < len(value.options) else said
 
     return other
 

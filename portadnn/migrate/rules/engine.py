@@ -170,7 +170,10 @@ class _Filler(string.Formatter):
             return written
         value = argument.read if attribute == "value" else self._situation.field(name)
         shown = show(value)
-        return shown or (written if attribute == "value" else "?")
+        if not shown and attribute != "value":
+            some = " or ".join(dict.fromkeys(filter(None, map(show, value.options))))
+            return f"perhaps {some}" if some else "?"
+        return shown or written
 
 
 def show(value: Value) -> str:
