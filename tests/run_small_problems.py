@@ -1,10 +1,12 @@
 """Run the small problems on a backend; what oclgrind and compute-sanitizer watch.
 
 Usage: python run_small_problems.py BACKEND [--once] [--convolutions | --others | --persona]. With --once an engine is
-left out where all its kernels ran before with the same branches. PORTADNN_NO_POOL=1 gives each CUDA array an allocation
-of its own. Fails where a problem fails, or where a kernel that is made for the device was not reached. Of one part
-only, the kernels that it did not reach are printed: those that the other does not reach either are missed. With
---persona the device assumes the one that PORTADNN_TEST_PERSONA names, and runs what engines choose otherwise then.
+left out where all its kernels ran before with the same branches; of --convolutions on GPUs few run, which have each
+kernel with each branch, each type and 0, 1 or more of each number, but not each combination. PORTADNN_NO_POOL=1 gives
+each CUDA array an allocation of its own. Fails where a problem fails, or where a kernel that is made for the device was
+not reached. Of one part only, the kernels that it did not reach are printed: those that the other does not reach either
+are missed. With --persona the device assumes the one that PORTADNN_TEST_PERSONA names, and runs what engines choose
+otherwise then.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import time
 
 import personas
 from small_problems import LINES, run, uncovered
+from source_recorder import few_runs
 
 import portadnn as dnn
 from portadnn_backends.base import DeviceInfo
@@ -42,11 +45,14 @@ def main(backend: str, options: list[str]) -> int:
     with dnn.Handle(backend) as handle:
         lines = chosen(options, handle.info)
         personas.assume(handle)
+        only = None
+        if seen is not None and "--convolutions" in options and handle.info.schedule == "gpu":
+            only = few_runs(handle.device, handle.engines_for, lines)
         print(f"{backend}: {handle.info.name}, {handle.info.schedule} schedule, {len(lines)} problems", flush=True)
         for line in lines:
             begun = time.process_time()
             try:
-                ran |= run(handle, line, seen)
+                ran |= run(handle, line, seen if only is None else None, only)
             except dnn.DnnError as error:
                 failures.append(f"{line}\n    {type(error).__name__}: {error}")
             if time.process_time() - begun > 5:

@@ -405,7 +405,15 @@ def defines(source: str) -> set[str]:
     return {*_NUMBER.sub("#", heads).splitlines(), text}
 
 
-def run(handle: dnn.Handle, line: str, seen: set[str] | None = None) -> set[tuple[str, str]]:
+def zero_one_more(source: str) -> set[tuple[str, int]]:
+    """Return a source's defines that are whole numbers, each with 0, 1, or 2 where it is more."""
+    found = re.findall(r"^#define (\w+) (\d+)$", source.partition(_START)[0], re.MULTILINE)
+    return {(name, min(int(value), 2)) for name, value in found}
+
+
+def run(
+    handle: dnn.Handle, line: str, seen: set[str] | None = None, only: set[tuple[str, str]] | None = None
+) -> set[tuple[str, str]]:
     """Run a problem on every engine of the handle that takes it, in buffers of exactly the size needed.
 
     Outputs stay uninitialised where beta is 0, because they must not be read then.
@@ -415,6 +423,8 @@ def run(handle: dnn.Handle, line: str, seen: set[str] | None = None) -> set[tupl
     seen : set of str, optional
         Names and branches of the kernels that ran before, to which those that run are added. An engine whose kernels
         have no others is left out. On CPUs types count, too: the width of vectors depends on them.
+    only : set of (str, str), optional
+        Lines and names of the engines to run.
 
     Returns
     -------
@@ -428,6 +438,8 @@ def run(handle: dnn.Handle, line: str, seen: set[str] | None = None) -> set[tupl
     if not engines:
         prepare(handle, problem)  # raises and says why
     for engine in engines:
+        if only is not None and (line, engine.name) not in only:
+            continue
         plan = engine.prepare(problem, device)
         kernels = {(launch.kernel.name, launch.kernel.source) for launch in plan.launches}
         if seen is not None:

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 
 import pairwise
-from small_problems import branches, defines
+from small_problems import branches, defines, zero_one_more
 
 import portadnn as dnn
 from portadnn_backends import kernel_text
@@ -103,3 +103,37 @@ def few(recorder, folder=""):
         for at, one in enumerate(found)
         if at in chosen or (folder and recorder.sources[one[0]][0].startswith(folder))
     ]
+
+
+def few_runs(device, engines_for, lines):
+    """Return few (line, engine) that have every kernel with what its sources differ in, as often as the lines have it.
+
+    That is each define with and without, each type, and each number of a define as 0, 1 or more: not each combination.
+    Those with fewest work-items for what they bring come first.
+    """
+    recorder, runs, every = SourceRecorder(device.info), [], defaultdict(set)
+    for recorder.line in lines:
+        problem = dnn.parse(recorder.line)
+        for engine in engines_for(problem):
+            if engine.why_not(problem, device.info) is None:
+                launches = engine.prepare(problem, recorder).launches
+                items = sum(math.prod(launch.grid) * math.prod(launch.block) for launch in launches)
+                kernels = {(launch.kernel.name, launch.kernel.source) for launch in launches}
+                runs.append((recorder.line, engine.name, items, kernels))
+    for *_, kernels in runs:
+        for name, source in kernels:
+            every[recorder.sources[source][0], name] |= defines(source)
+    chosen, costs, demands = set(), [max(1, items) for _, _, items, _ in runs], []
+    for *_, kernels in runs:
+        wanted = set()
+        for name, source in kernels:
+            kernel, found = (recorder.sources[source][0], name), defines(source)
+            facts = {(one, one in found) for one in every[kernel] if "DTYPE_" not in one or one in found}
+            wanted |= {(kernel, fact) for fact in facts | zero_one_more(source)}
+        demands.append(wanted)
+    missing = set().union(*demands)
+    while missing:
+        best = max(range(len(runs)), key=lambda at: len(demands[at] & missing) / costs[at])
+        chosen.add(runs[best][:2])
+        missing -= demands[best]
+    return chosen

@@ -2,6 +2,7 @@
 # Run the small problems, and calls on random views, under oclgrind, which simulates an OpenCL 1.2 device and reports
 # reads and writes outside of buffers and data races. Both schedules, and what is chosen within 256 work-items; fails on any report. PYTHON names the interpreter (.venv/bin/python by default).
 # Work-groups are slow to simulate: kernels run once for each set of branches, with the GPU schedule in two processes.
+# Convolutions, the slowest, have each branch, type and small number of each kernel, not each combination.
 #
 # Not used: --uninitialized, which stops at LLVM's `freeze` in optimised code and takes half-filled vectors for
 # uninitialised ones in other code; --check-api, which reports PyOpenCL's own queries. Kernels are compiled without
