@@ -23,7 +23,7 @@ from portadnn_backends.programs import Program
 
 FOLDER = Path(__file__).parent / "host_cuda"
 COMPILER = shutil.which("g++")
-OPTIONS = ("-std=c++17", "-O1", "-w", "-fpermissive", "-fPIC")
+OPTIONS = ("-std=c++17", "-O1", "-w", "-fpermissive", "-fPIC", "-fno-exceptions")
 LIBRARIES: dict[str, ctypes.CDLL] = {}  # what was compiled, of all devices
 
 

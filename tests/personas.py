@@ -7,6 +7,8 @@ there is.
 
 from __future__ import annotations
 
+import copy
+import functools
 import os
 from dataclasses import replace
 
@@ -73,9 +75,10 @@ def takes(info, line):
     return info.fp64 or "f64" not in line
 
 
-def recorded(info, lines=LINES):
-    """Return the sources that engines write for problems on such a device, and for which problem."""
-    return SourceRecorder(info).record([line for line in lines if takes(info, line)])
+@functools.cache
+def recorded(info):
+    """Return the sources that engines write for the small problems on such a device, and for which problem."""
+    return SourceRecorder(info).record([line for line in LINES if takes(info, line)])
 
 
 def chosen_otherwise(name, info, seen):
@@ -84,7 +87,7 @@ def chosen_otherwise(name, info, seen):
     Sources with traits that were seen are left out; others are added there.
     """
     plain = recorded(info).sources
-    recorder = recorded(info_of(name, info))
+    recorder = copy.copy(recorded(info_of(name, info)))
     recorder.sources = {source: facts for source, facts in recorder.sources.items() if source not in plain}
     cases = (Case(line, engine=recorder.engines[source]) for source, _, line in differing(recorder, seen))
     return tuple(dict.fromkeys(cases))

@@ -290,6 +290,9 @@ def _recurrent():
     yield f"rnn_forward_inference x=f32:2x2x3 w=f32:200x1x1 hidden_size=5 {cells}"
     yield "rnn_forward_inference x=f16:4x4x3 w=f16:200x1x1 hidden_size=5"  # a product of 16 rows, for matrix cores
     yield "rnn_backward_data y=f16:4x4x5 w=f16:200x1x1 dx=f16:4x4x3 hidden_size=5"
+    states = "hidden_size=5 proj_size=2"  # rows of states are copied, and added
+    yield f"rnn_forward_inference x=f16:2x2x3 w=f16:150x1x1 hx=f16:1x2x2 hy=f16:1x2x2 {states}"
+    yield f"rnn_backward_data y=f16:2x2x2 w=f16:150x1x1 dx=f16:2x2x3 dhy=f16:1x2x2 dhx=f16:1x2x2 {states}"
     yield "rnn_backward_weights x=f32:64x3x2 y=f32:64x3x2 dw=f32:48x1x1 hidden_size=2"  # a sum that is split
 
 

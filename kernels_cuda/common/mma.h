@@ -85,6 +85,18 @@ DEVICE u32 tf32_bits(float v) {
     return bits;
 }
 
+// MMA_BYTES: elements are pairs of bytes (of a IMAGE_UNSIGNED), and sums are integers: m16n8k32, whose words lie as those above
+#ifdef MMA_BYTES
+typedef int MmaSum;
+#ifdef IMAGE_UNSIGNED
+#define PD_MMA "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32"
+#else
+#define PD_MMA "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
+#endif
+#define PD_SUM "+r"
+#else
+typedef float MmaSum;
+#define PD_SUM "+f"
 #ifdef DTYPE_FLOAT
 #define PD_MMA "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
 #elif defined(DTYPE_BFLOAT16)
@@ -92,8 +104,9 @@ DEVICE u32 tf32_bits(float v) {
 #else
 #define PD_MMA "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 #endif
-DEVICE void multiply(float *acc, const u32 *a, u32 b0, u32 b1) {
+#endif
+DEVICE void multiply(MmaSum *acc, const u32 *a, u32 b0, u32 b1) {
     asm(PD_MMA " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3])
+        : PD_SUM(acc[0]), PD_SUM(acc[1]), PD_SUM(acc[2]), PD_SUM(acc[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }

@@ -23,6 +23,8 @@
 //
 // With sums (conv/sums.h) work-items join theirs in the slices' local memory after the last slice.
 //
+// MMA_BYTES: the image's and the filter's elements are pairs of bytes, and sums are integers, FLOAT as they are stored.
+//
 // PROLOGUE_IMAGE: chunks of A are computed into registers before the slice's products and stored after them, a slice ahead.
 //
 // Defines: those of conv/geometry.h (the image is the packed one), COLUMNS_i OUT_i OUT_M of the output's layout, ROWS COLS
@@ -216,7 +218,7 @@ conv_mma(const E *__restrict__ image,
     }
 #endif
 
-    float acc[MT][NT][4];
+    MmaSum acc[MT][NT][4];
     UNROLL for (int i = 0; i < MT; ++i) {
         UNROLL for (int j = 0; j < NT; ++j) {
             UNROLL for (int e = 0; e < 4; ++e) acc[i][j][e] = 0;

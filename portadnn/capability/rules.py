@@ -216,7 +216,6 @@ _DERIVED: dict[str, Callable[[Query], Any]] = {
     "misaligned": lambda q: any(spec.alignment < ALIGNMENT for spec in q.specs),
     "doubled_padding": lambda q: tuple(2 * pad for pad in getattr(q.problem, "padding", ())),
     "result_size": lambda q: _sizes(q, "result"),
-    "overlap_size": lambda q: tuple(map(min, _sizes(q, "filter"), _image_size(q), _sizes(q, "result"))),
     "true_stride": lambda q: _where(q, "stride", "result"),
     "true_dilation": lambda q: _where(q, "dilation", "filter"),
     "window_size": lambda q: math.prod(getattr(q.problem, "window", ())),

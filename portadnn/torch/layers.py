@@ -53,7 +53,7 @@ def why_not(module: nn.Module) -> str | None:
     ):
         return f"eps={module.eps}: cuDNN's least is {BN_MIN_EPSILON}"
     if isinstance(module, nn.RNNBase) and module.proj_size:
-        return "proj_size: portadnn's networks have no projections"
+        return "proj_size: portadnn.torch does not pass projections on"
     if isinstance(module, nn.modules.pooling._MaxPoolNd):
         if module.return_indices:
             return "return_indices: cuDNN's pooling has no indices"
@@ -425,7 +425,7 @@ class _Network(Layer):
         options = {"layers": module.num_layers, "bidirectional": module.bidirectional, "biases": module.bias}
         drops = module.dropout if module.training else 0.0
         y, hy, cy = ops.rnn(
-            *(data, *given, module._flat_weights, module.mode),
+            *(data, *given, [w for row in module.all_weights for w in row], module.mode),
             **options,
             dropout=drops,
             batch_sizes=sizes,

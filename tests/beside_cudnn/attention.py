@@ -54,10 +54,11 @@ def attention(side: Side) -> None:
         side.tag("identity projection")
     one_to_one = draw.choice((0, 0, 1)) if beams > 1 else draw.choice((0, 1))
     mode = 2 * biases + one_to_one
+    training = draw.random() < 0.6
     math_type = draw.choice((3, 0)) if kind == 0 else 0
     setting = mode, heads, draw.choice((1.0, 0.5)), kind, 0 if kind == 2 else kind, math_type, None, None
     desc = side.descriptor("Attn", "cudnnSetAttnDescriptor", *setting, *sizes, *projections, steps, keys, batch, beams)
-    rooms = side.call("cudnnGetMultiHeadAttnBuffers", handle, desc)
+    rooms = side.attention_buffers(desc, training)
     value = projections[2] or sizes[2]
     width = projections[3] or value * heads
     k_beams = beams if one_to_one else 1
@@ -85,7 +86,6 @@ def attention(side: Side) -> None:
     if any(start >= least for start in lo for least in key_lengths):
         side.tag("window without keys")
     devices = [side.put(np.array(n, np.int32), "lengths") for n in (lengths, key_lengths)]
-    training = draw.random() < 0.6
     out = side.put(np.full(values[3].shape, 3, dtype), "out", output=True)
     current = -1 if training or draw.random() < 0.7 else draw.randrange(steps)
     reserve = side.room(rooms[2], "reserve") if training else None
@@ -94,7 +94,8 @@ def attention(side: Side) -> None:
     side.call("cudnnMultiHeadAttnForward", handle, desc, current, lo, hi, *devices, *given, *spaces)
     how = {"length": 16 * (keys + max(sizes)), "terms": 8.0, "tf32": math_type == 0 and kind == 0, "between": True}
     found = side.read(out, dtype).reshape(values[3].shape)
-    kept = found.transpose(np.argsort(axes))
+    inside = (np.arange(steps)[:, None] < np.array(lengths)).reshape(steps, batch, beams, 1)
+    kept = np.where(inside, found.transpose(np.argsort(axes)), 0)  # it writes anything behind the lengths
     side.output("out", kept if current < 0 else kept[current], **how)
     if not training:
         return

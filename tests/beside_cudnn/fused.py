@@ -44,11 +44,10 @@ class Plan:
 
     def run(self) -> None:
         size = self.side.call("cudnnMakeFusedOpsPlan", self.side.handle, self.plan, self.const)
-        if size:
-            self.scalar("SIZE_T_WORKSPACE_SIZE_IN_BYTES", size, "uint64")
-            label = cudnn.CUDNN_PTR_WORKSPACE
-            room = self.side.room(size, "workspace")
-            self.side.call("cudnnSetFusedOpsVariantParamPackAttribute", self.variant, label, room)
+        # without a workspace of its own, NULL and 0, so that the calls are the same on both sides
+        room, label = self.side.room(size, "workspace"), cudnn.CUDNN_PTR_WORKSPACE
+        self.side.call("cudnnSetFusedOpsVariantParamPackAttribute", self.variant, label, room)
+        self.scalar("SIZE_T_WORKSPACE_SIZE_IN_BYTES", size, "uint64")
         self.side.call("cudnnFusedOpsExecute", self.side.handle, self.plan, self.variant)
 
 
@@ -72,6 +71,7 @@ def statistics(side: Side) -> None:
     """Scale, bias, activation, convolution and sums of its results."""
     (n, c, h, w), k, conv = _setting(side)
     x, scale, bias, filters = (_halves(side, *d) for d in ((n, c, h, w), (1, c, 1, 1), (1, c, 1, 1), (k, c, 3, 3)))
+    side.tag("fused operator")
     plan = Plan(side, "SCALE_BIAS_ACTIVATION_CONV_BNSTATS")
     plan.const_value("XDESC", side.tensor("HALF", x.shape, NHWC))
     plan.const_value("BN_MODE", int(cudnn.CUDNN_BATCHNORM_SPATIAL_PERSISTENT), number=True)
@@ -160,6 +160,7 @@ def itself(side: Side) -> None:
         found = side.call("cudnnQueryRuntimeError", side.handle, draw.choice((0, 1, 2, 9)))
         side.output("status", [int(found[0])])
     elif which == 2:
+        side.tag("no callback")
         side.call("cudnnSetCallback", 0, None, None)
         found = side.call("cudnnGetCallback")
         side.output("callback", [int(found[0]), int(bool(found[1])), int(bool(found[2]))])

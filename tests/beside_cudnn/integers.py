@@ -92,6 +92,8 @@ def columns(side: Side) -> None:
     """cudnnIm2Col."""
     draw = side.draw
     kind = draw.choice(("FLOAT", "FLOAT", "HALF", "DOUBLE", "INT8"))
+    if kind == "INT8":
+        side.tag("columns of bytes")
     dims = draw.randint(1, 3), draw.randint(1, 4), draw.randint(3, 7), draw.randint(3, 7)
     w_dims = draw.randint(1, 3), dims[1], draw.randint(1, 3), draw.randint(1, 3)
     padding, stride = draw.choice((0, 1)), draw.choice((1, 2))

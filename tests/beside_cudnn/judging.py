@@ -22,8 +22,22 @@ DELIBERATE: dict[str, tuple[tuple[str, ...], str]] = {
     "other bytes": (("ours accepts",), "Beyond cuDNN: INT8x32 to FLOAT"),
     "clip": (("wrong",), "a clipped LSTM's cell that reaches its limit passes no gradient on"),
     "empty sequence": (("wrong", "ours accepts"), "The final states of a sequence of length 0"),
+    "columns of bytes": (("ours accepts",), "`cudnnIm2Col` of INT8"),
+    "narrow indices": (("wrong", "ours accepts"), "indices of 8 and 16 bits with 32 bits each"),
+    "nothing reduced": (("ours accepts",), "refuses to reduce no dimension"),
+    "filters of vectors": (("ours accepts",), "`cudnnTransformFilter` to INT8x4 and INT8x32"),
+    "unpacked without padding": (("ours accepts",), "unpacked layouts without CUDNN_RNN_PADDED_IO_ENABLED"),
+    "no sequence of all steps": (
+        ("ours accepts",),
+        "packed ones whose longest sequence is shorter",
+    ),
+    "fused operator": (("ours accepts",), "and run on every device"),
+    "no callback": (("wrong",), "a mask of 0 is told as CUDNN_SEV_ERROR_EN"),
     "window without keys": (("wrong",), "a query whose window has no key gets weights of 0"),
 }
+
+
+REFUSES = "refused by the first call that is given them"  # wrong arguments
 
 
 @dataclass
@@ -92,6 +106,9 @@ def _verdict(ours: Answer, theirs: Answer) -> Verdict:
 def verdict(ours: Answer, theirs: Answer) -> Verdict:
     """Return how portadnn's answer compares with cuDNN's."""
     found = _verdict(ours, theirs)
+    wrong = next((tag for tag in ours.tags if tag.startswith("wrong ")), "")
+    if wrong and ours.status != "SUCCESS" and found.kind != "equal" and not ours.written:
+        return Verdict("deliberate", f"{REFUSES}: {wrong}: {found.detail}")
     for tag in ours.tags:
         kinds, words = DELIBERATE.get(tag, ((), ""))
         if found.kind in kinds and not ours.written:

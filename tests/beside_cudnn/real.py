@@ -56,6 +56,7 @@ class Function:
         self.parameters = self.parameters or known.parameters
         kinds = [ctypes.c_void_p if _opaque(p.type) else argument_type(p.type) for p in self.parameters]
         self.function.argtypes, self.function.restype = kinds, ctypes.c_int
+        self.null: tuple[str, ...] = ()  # results that are not asked for
         self.results = {p.name for p in self.signature.results}
 
     def __call__(self, *values: Any) -> Any:
@@ -71,7 +72,7 @@ class Function:
             if parameter.name in self.results:
                 array = parameter.type.endswith("[]")
                 found[parameter.name] = (_element(parameter.type) * (MOST if array else 1))()
-                words.append(found[parameter.name])
+                words.append(None if parameter.name in self.null else found[parameter.name])
             else:
                 words.append(_argument(parameter, given.pop(0)))
         if given:

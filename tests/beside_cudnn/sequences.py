@@ -36,9 +36,13 @@ def recurrent(side: Side) -> None:
     lengths = _lengths(side, steps, batch, zeros=draw.random() < 0.3)
     if layout == 1 and draw.random() < 0.9:  # packed: the longest first
         lengths = tuple(sorted(lengths, reverse=True))
+    padded, training = draw.choice((1, 1, 0)), draw.random() < 0.7
+    if layout != 1 and not padded:
+        side.tag("unpacked without padding")
+    if layout == 1 and max(lengths) < steps:
+        side.tag("no sequence of all steps")
     if 0 in lengths:
         side.tag("empty sequence")
-    padded, training = draw.choice((1, 1, 0)), draw.random() < 0.7
     math_type = draw.choice((3, 3, 0)) if kind == 0 else 0
     setting = 0, mode, bias, both, skip, kind, 0 if kind == 2 else kind, math_type
     setting += features, hidden, hidden, layers, None, padded

@@ -117,6 +117,10 @@ class Side:
     def address(self, part: Any) -> int:
         raise NotImplementedError
 
+    def attention_buffers(self, desc: Any, training: bool) -> tuple[int, int, int]:
+        """Return the bytes of parameters, workspace and reserve space; C is not asked for the last in inference."""
+        return self.call("cudnnGetMultiHeadAttnBuffers", self.handle, desc)  # type: ignore[no-any-return]
+
     def host(self, value: float, kind: str = "float32") -> Any:
         """Return a number that C takes by address."""
         raise NotImplementedError
@@ -294,6 +298,10 @@ class Real(Side):
 
     def address(self, part: Any) -> int:
         return int(part or 0)
+
+    def attention_buffers(self, desc: Any, training: bool) -> tuple[int, int, int]:
+        self.of("cudnnGetMultiHeadAttnBuffers").null = () if training else ("reserveSpaceSizeInBytes",)
+        return super().attention_buffers(desc, training)
 
     def host(self, value: float, kind: str = "float32") -> Any:
         array = np.array([value], kind)

@@ -26,7 +26,7 @@ def converted(side: Side) -> None:
         dims = dims[0], 32, *dims[2:]
     layouts = [2 if "x" in kind else draw.choice((0, 1)) for kind in (source, dest)]
     alpha, beta = draw.choice((1, 1, 0.5, 2)), draw.choice((0, 0, 0, 1, 0.5))
-    scale = "float64" if "DOUBLE" in (source, dest) else "float32"
+    scale = "float64" if "DOUBLE" in (source, dest) and source != "INT8" else "float32"  # of bytes it reads FLOAT
     x, prior = drawn(side, source, dims), drawn(side, dest, dims)
     given = side.put(laid(x, source, layouts[0]), "x")
     out = side.put(laid(prior, dest, layouts[1]), "y", output=True)
@@ -77,6 +77,8 @@ def filters(side: Side) -> None:
     draw = side.draw
     source, dest = draw.choice((("FLOAT", "FLOAT"), ("HALF", "HALF"), ("INT8", "INT8x4"), ("INT8", "INT8x32"),
                                 ("FLOAT", "INT8"), ("FLOAT", "INT8x4"), ("FLOAT", "HALF")))  # fmt: skip
+    if "x" in dest:
+        side.tag("filters of vectors")
     unit = 32 if "x32" in dest else 4
     dims = unit * draw.randint(1, 2), unit * draw.randint(1, 2), draw.randint(1, 3), draw.randint(1, 3)
     layout = 2 if "x" in dest else draw.choice((0, 1))
@@ -104,6 +106,10 @@ def reduced(side: Side) -> None:
     double = "DOUBLE" in (source, dest)
     kind = {8: 3, 16: 2, 32: 0, 64: 1}[size]
     setting = op, int(double), draw.choice((0, 1)), indices, kind
+    if indices and size < 32:
+        side.tag("narrow indices")
+    if c_dims == dims:
+        side.tag("nothing reduced")
     desc = side.descriptor("ReduceTensor", "cudnnSetReduceTensorDescriptor", *setting)
     a_desc, c_desc = side.tensor(source, dims), side.tensor(dest, c_dims)
     room = side.call("cudnnGetReductionWorkspaceSize", side.handle, desc, a_desc, c_desc)

@@ -1,7 +1,8 @@
-"""NumPy computes by every algorithm's name: a definition is what each of them computes."""
+"""Which names of algorithms are taken: by NumPy all, by kernels WINOGRAD_NONFUSED and FFT_TILING as far as by cuDNN."""
 
 from __future__ import annotations
 
+import helper
 import numpy as np
 import pytest
 
@@ -50,3 +51,34 @@ def test_find_and_get_offer_the_definition_first(reference):
     assert all(perf.status == dnn.Status.SUCCESS for perf in found)
     assert len(found) == len(dnn.ConvolutionFwdAlgo)
     assert dnn.get_convolution_forward_algorithm(reference, X, W, CONV) is dnn.ConvolutionFwdAlgo.IMPLICIT_GEMM
+
+
+NAMED = [  # algorithm, filter, stride, image: what cuDNN has by these names, and portadnn's transforms have not
+    ("WINOGRAD_NONFUSED", (5, 5), (1, 1), (9, 8)),
+    ("FFT_TILING", (3, 3), (2, 2), (9, 8)),
+    ("FFT_TILING", (256, 1), (1, 1), (258, 3)),
+    ("FFT_TILING", (1, 200), (1, 1), (2, 203)),
+]
+
+
+@helper.everywhere()
+@pytest.mark.parametrize(("name", "taps", "stride", "image"), NAMED)
+def test_names_go_as_far_as_cudnns(handle, name, taps, stride, image):
+    """All three directions of integers, against loops over the taps."""
+    x, w = (RNG.integers(-3, 4, dims).astype(np.float32) for dims in ((2, 3, *image), (4, 3, *taps)))
+    conv = dnn.ConvolutionDescriptor((0, 0), stride)
+    out = [(size - tap) // step + 1 for size, tap, step in zip(image, taps, stride, strict=True)]
+    dy = RNG.integers(-3, 4, (2, 4, *out)).astype(np.float32)
+    y, dx, dw = np.zeros(dy.shape), np.zeros(x.shape), np.zeros(w.shape)
+    for r, s in np.ndindex(*taps):
+        seen = (..., slice(r, r + stride[0] * out[0], stride[0]), slice(s, s + stride[1] * out[1], stride[1]))
+        y += np.einsum("nchw,kc->nkhw", x[seen], w[..., r, s])
+        dx[seen] += np.einsum("nkhw,kc->nchw", dy, w[..., r, s])
+        dw[..., r, s] = np.einsum("nkhw,nchw->kc", dy, x[seen])
+    x_, w_, dy_ = map(handle.asarray, (x, w, dy))
+    got = dnn.convolution_forward(handle, x_, w_, conv, algo=name)
+    np.testing.assert_array_equal(handle.to_numpy(got), y)
+    got = dnn.convolution_backward_data(handle, w_, dy_, conv, handle.zeros(x.shape, "float32"), algo=name)
+    np.testing.assert_array_equal(handle.to_numpy(got), dx)
+    got = dnn.convolution_backward_filter(handle, x_, dy_, conv, handle.zeros(w.shape, "float32"), algo=name)
+    np.testing.assert_array_equal(handle.to_numpy(got), dw)

@@ -177,8 +177,11 @@ def test_asked_for_by_algorithm(handle, case):
         np.testing.assert_allclose(handle.to_numpy(got), want, atol=1e-4)
         with pytest.raises(dnn.BadParam, match=f"at least {size} bytes"):
             dnn.convolution_forward(handle, x, w, conv, algo=algo, workspace=scratch(handle, size - 1))
-        with pytest.raises(dnn.NotSupported, match="stride"):
-            dnn.convolution_forward(handle, x, w, dnn.ConvolutionDescriptor((0, 0), (2, 2)), algo=algo)
+        dilated = dnn.ConvolutionDescriptor((0, 0), (1, 1), (2, 2))
+        with pytest.raises(dnn.NotSupported, match="dilation"):
+            dnn.convolution_forward(handle, x, w, dilated, algo=algo)
+    with pytest.raises(dnn.NotSupported, match="stride"):
+        dnn.convolution_forward(handle, x, w, dnn.ConvolutionDescriptor((0, 0), (2, 2)), algo="fft")
 
 
 @over(

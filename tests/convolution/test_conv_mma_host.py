@@ -17,7 +17,7 @@ from portadnn_backends.engines.conv import tensor_core_choice as conv_tensor_cor
 from portadnn_backends.engines.conv.tensor_core_tiles import FILTER_TILES, IMAGE_TILES, Choice
 from portadnn_backends.reference.outcomes import outcomes
 
-FORWARD, DATA, FILTER, ROWS = conv_tensor_core.ENGINES
+FORWARD, DATA, FILTER, ROWS, BYTES = conv_tensor_core.ENGINES
 FUSED = "convolution_bias_activation_forward"
 PRODUCTS = ("conv_mma", "conv_mma_filter")
 BLEND = "alpha=2.0 beta=-1.0"

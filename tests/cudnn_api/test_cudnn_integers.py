@@ -227,7 +227,7 @@ def test_algorithms_of_bytes(reference, layout, able):
 @pytest.mark.parametrize("kind", ["FLOAT", "INT8"])
 @pytest.mark.parametrize("mode", [cudnn.CUDNN_CROSS_CORRELATION, cudnn.CUDNN_CONVOLUTION])
 def test_columns(handle, kind, mode):
-    """Rows are pixels, columns are channels and taps; times the filters they are the convolution."""
+    """Rows are channels and taps, columns are pixels, as in cuDNN 9.19; filters times them are the convolution."""
     x = RNG.integers(-9, 9, (2, 3, 5, 4)).astype(np.float32 if kind == "FLOAT" else np.int8)
     w = RNG.integers(-9, 9, (2, 3, 3, 2))
     if kind == "FLOAT":
@@ -238,6 +238,6 @@ def test_columns(handle, kind, mode):
     cudnn.cudnnIm2Col(handle, x_desc, upload(handle, bits(x, kind, 1)), w_desc, conv, out)
     columns = np.ascontiguousarray(handle.to_numpy(out)).view(x.dtype).reshape(18, 18)
     clean = np.nan_to_num(columns.astype(float), nan=99)
-    y = (clean @ w.reshape(2, -1).T).reshape(2, 3, 3, 2).transpose(0, 3, 1, 2)
+    y = (w.reshape(2, -1) @ clean).reshape(2, 2, 3, 3).transpose(1, 0, 2, 3)
     np.testing.assert_array_equal(y, sums(np.nan_to_num(x.astype(float), nan=99), w, 2, 1, mode == 0))
     assert np.isnan(columns.astype(float)).sum() == (1 if kind == "FLOAT" else 0)

@@ -21,13 +21,14 @@ FILL = -7.0
 class World:
     """Descriptors, memory and numbers of one network over padded sequences."""
 
-    def __init__(self, handle, mode, layout, lengths, bias, clip=None):
+    def __init__(self, handle, mode, layout, lengths, bias, clip=None, proj=0):
         self.handle, self.lengths, self.batch, self.layout = handle, lengths, len(lengths), layout
-        self.mode, self.bias, self.clip = mode, bias, clip
+        self.mode, self.bias, self.clip, self.proj = mode, bias, clip, proj
+        width = proj or HIDDEN
         rng = np.random.default_rng(1)
         self.rnn = cudnn.cudnnCreateRNNDescriptor()
         kind = cudnn.CUDNN_DATA_FLOAT
-        sizes = (FEATURES, HIDDEN, HIDDEN, LAYERS, None, cudnn.CUDNN_RNN_PADDED_IO_ENABLED)
+        sizes = (FEATURES, HIDDEN, width, LAYERS, None, cudnn.CUDNN_RNN_PADDED_IO_ENABLED)
         how = (cudnn.CUDNN_RNN_ALGO_STANDARD, mode, bias, cudnn.CUDNN_BIDIRECTIONAL, cudnn.CUDNN_LINEAR_INPUT)
         cudnn.cudnnSetRNNDescriptor_v8(self.rnn, *how, kind, kind, cudnn.CUDNN_DEFAULT_MATH, *sizes)
         if clip:
@@ -35,14 +36,16 @@ class World:
         self.size = cudnn.cudnnGetRNNWeightSpaceSize(handle, self.rnn)
         self.w = (rng.standard_normal(self.size // 4) / 2).astype(np.float32)
         self.x = rng.standard_normal((STEPS, self.batch, FEATURES)).astype(np.float32)
-        self.dy = rng.standard_normal((STEPS, self.batch, 2 * HIDDEN)).astype(np.float32)
+        self.dy = rng.standard_normal((STEPS, self.batch, 2 * width)).astype(np.float32)
         for n, length in enumerate(lengths):
             self.x[length:, n] = self.dy[length:, n] = np.nan
-        state = (2 * LAYERS, self.batch, HIDDEN)
-        self.states = {name: rng.standard_normal(state).astype(np.float32) for name in ("hx", "cx", "dhy", "dcy")}
-        self.state = cudnn.cudnnCreateTensorDescriptor()
-        cudnn.cudnnSetTensorNdDescriptor(self.state, kind, 3, state, (self.batch * HIDDEN, HIDDEN, 1))
-        self.x_desc, self.y_desc = (self.data(width) for width in (FEATURES, 2 * HIDDEN))
+        dims = {name: (2 * LAYERS, self.batch, HIDDEN if "c" in name else width) for name in ("hx", "cx", "dhy", "dcy")}
+        self.states = {name: rng.standard_normal(state).astype(np.float32) for name, state in dims.items()}
+        self.state, self.cells = (cudnn.cudnnCreateTensorDescriptor() for _ in range(2))
+        for desc, numbers in ((self.state, width), (self.cells, HIDDEN)):
+            strides = (self.batch * numbers, numbers, 1)
+            cudnn.cudnnSetTensorNdDescriptor(desc, kind, 3, (2 * LAYERS, self.batch, numbers), strides)
+        self.x_desc, self.y_desc = (self.data(width) for width in (FEATURES, 2 * (proj or HIDDEN)))
         self.device_lengths = handle.device.asarray(np.array(lengths, np.int32))
 
     def data(self, width):
@@ -66,16 +69,19 @@ class World:
         x, w, dy = self.put(self.x), self.handle.asarray(self.w), self.put(self.dy)
         hx, cx, dhy, dcy = (self.handle.asarray(self.states[name]) for name in ("hx", "cx", "dhy", "dcy"))
         y, dx = (self.put(np.zeros_like(a)) for a in (self.dy, self.x))
-        ends = {name: self.handle.asarray(np.full_like(self.states["hx"], 9)) for name in ("hy", "cy", "dhx", "dcx")}
+        ends = {
+            name: self.handle.asarray(np.full_like(self.states["cx" if "c" in name else "hx"], 9))
+            for name in ("hy", "cy", "dhx", "dcx")
+        }
         hy, cy, dhx, dcx = ends.values()
         lstm = self.mode == cudnn.CUDNN_LSTM
-        cells = (self.state, cx, cy) if lstm else (None, None, None)
+        cells = (self.cells, cx, cy) if lstm else (None, None, None)
         spaces = (sizes[0], work, sizes[1], reserve)
         cudnn.cudnnRNNForward(
             *(self.handle, self.rnn, cudnn.CUDNN_FWD_MODE_TRAINING, self.device_lengths),
             *(self.x_desc, x, self.y_desc, y, self.state, hx, hy, *cells, self.size, w, *spaces),
         )
-        cells = (self.state, cx, dcy, dcx) if lstm else (None, None, None, None)
+        cells = (self.cells, cx, dcy, dcx) if lstm else (None, None, None, None)
         cudnn.cudnnRNNBackwardData_v8(
             *(self.handle, self.rnn, self.device_lengths, self.y_desc, y, dy, self.x_desc, dx),
             *(self.state, hx, dhy, dhx, *cells, self.size, w, *spaces),
@@ -91,11 +97,12 @@ class World:
     def wanted(self):
         """The same of each sequence by itself, in float64 on the reference."""
         names = {cudnn.CUDNN_LSTM: "lstm", cudnn.CUDNN_GRU: "gru"}
-        rnn = dnn.RNNDescriptor(
-            HIDDEN, LAYERS, names[self.mode], "bidirectional", bias_mode=int(self.bias), clip=self.clip
-        )
+        more = {"bias_mode": int(self.bias), "clip": self.clip, "proj_size": self.proj}
+        rnn = dnn.RNNDescriptor(HIDDEN, LAYERS, names[self.mode], "bidirectional", **more)
         lstm = rnn.mode.name == "LSTM"
-        found = {name: np.empty(self.states["hx"].shape) for name in ("hy", "cy", "dhx", "dcx")}
+        found = {
+            name: np.empty(self.states["cx" if "c" in name else "hx"].shape) for name in ("hy", "cy", "dhx", "dcx")
+        }
         found |= {"y": np.full(self.dy.shape, FILL), "dx": np.full(self.x.shape, FILL)}
         w = self.w.astype(np.float64)[:, None, None]
         dw = np.zeros_like(w)
@@ -108,9 +115,9 @@ class World:
                     continue
                 x, dy = (a[:length, n : n + 1].astype(np.float64) for a in (self.x, self.dy))
                 cells = (one["cx"], one["dcy"]) if lstm else (None, None)
-                hy, cy = np.empty_like(one["hx"]), np.empty_like(one["hx"]) if lstm else None
+                hy, cy = np.empty_like(one["hx"]), np.empty_like(one["cx"]) if lstm else None
                 y, hy, cy, reserve = dnn.rnn_forward_training(own, x, one["hx"], cells[0], w, rnn, hy=hy, cy=cy)
-                ends = [np.empty_like(hy), np.empty_like(hy) if lstm else None]
+                ends = [np.empty_like(hy), np.empty_like(cy) if lstm else None]
                 dx, dhx, dcx, reserve = dnn.rnn_backward_data(
                     *(own, y, dy, one["dhy"], cells[1], w, one["hx"], cells[0], rnn, np.empty_like(x), *ends, reserve)
                 )
@@ -151,6 +158,20 @@ def test_fewer_biases_and_clipped_cells(handle, bias):
         there = bias == "SINGLE_INP_BIAS" if part < 4 else bias == "SINGLE_REC_BIAS"
         assert (vector is not None) == there
         assert cudnn.cudnnGetTensorNdDescriptor(b, 3)[2] == ((1, HIDDEN, 1) if there else (0, 0, 0))
+
+
+@everywhere()
+def test_projections(handle):
+    """Each sequence by itself, and the projection as one more matrix of cudnnGetRNNWeightParams."""
+    world = World(handle, cudnn.CUDNN_LSTM, LAYOUTS["batch"], (2, 5, 0, 3), cudnn.CUDNN_RNN_DOUBLE_BIAS, proj=3)
+    compare(world)
+    m, b = cudnn.cudnnCreateTensorDescriptor(), cudnn.cudnnCreateTensorDescriptor()
+    where = (handle, world.rnn, 1, world.size, handle.asarray(world.w))
+    matrix, vector = cudnn.cudnnGetRNNWeightParams(*where, 8, m, b)
+    assert vector is None and cudnn.cudnnGetTensorNdDescriptor(m, 3)[2] == (1, 3, HIDDEN) == matrix.shape
+    assert cudnn.cudnnGetRNNDescriptor_v8(world.rnn)[10:12] == (3, LAYERS)
+    with pytest.raises(dnn.BadParam, match="lin_layer_id: expected 0 to 8"):
+        cudnn.cudnnGetRNNWeightParams(*where, 9, m, b)
 
 
 def test_packed_sequences_are_sorted():

@@ -35,7 +35,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def entry(folder):
-    (path,) = folder.glob("*.bin")
+    """Return the only entry, beside the answer whether the device has matrix cores."""
+    (path,) = (one for one in folder.glob("*.bin") if not one.read_bytes().endswith((b"yes", b"no")))
     return path
 
 

@@ -52,7 +52,7 @@ def test_what_is_chosen_otherwise_is_right(handles):
     seen = set()
     for name in personas.PERSONAS:
         handle = handles(name)
-        cases = personas.chosen_otherwise(name, opened("").info, seen)
+        cases = personas.chosen_otherwise(name, handles("").info, seen)
         assert cases
         for case in cases:
             run(handle, case)

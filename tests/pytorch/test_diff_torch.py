@@ -76,6 +76,20 @@ def test_what_cannot_be_compared_is_no_difference() -> None:
     assert comparer.compared_calls == {"norm": 2}
 
 
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_networks_without_biases_agree(kind: Any) -> None:
+    """Problems have biases: their gradients are compared with PyTorch's by biases of zeros."""
+    torch.manual_seed(0)
+    x = nn.utils.rnn.pack_padded_sequence(torch.randn(6, 3, 5), [6, 4, 2])
+    with dnn.Handle("reference") as handle:
+        comparer = Comparer(handle)
+        with comparer:
+            kind(5, 4, 2, bias=False)(x)[0].data.square().sum().backward()
+            kind(5, 4, bias=False, batch_first=True)(torch.randn(2, 3, 5))[0].square().sum().backward()
+    assert not comparer.differences
+    assert comparer.compared_calls == {"rnn": 6}
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_sums_of_overlapping_windows_in_16_bits(dtype: Any) -> None:
     """PyTorch on CPUs rounds after each window, which is no fault; what no rounding explains is one."""

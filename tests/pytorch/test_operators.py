@@ -172,6 +172,7 @@ def test_types_of_16_bits(dtype, backend, device):
 
 
 @PLACES
+@torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
 def test_channels_last(backend, device):
     """Results and gradients are channels-last where PyTorch's are."""
     format = torch.channels_last
@@ -185,7 +186,7 @@ def test_channels_last(backend, device):
         backend=backend,
     )
     chain.sum().backward()
-    theirs = [t.detach().double().requires_grad_() for t in (x, w)]  # on GPUs, PyTorch's own in float32 is TF32
+    theirs = [t.detach().double().requires_grad_() for t in (x, w)]
     want = functional.conv2d(*theirs)
     functional.max_pool2d(
         functional.relu(functional.batch_norm(want, None, None, None, None, True)), 2, 1

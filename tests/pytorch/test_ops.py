@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 import functions  # noqa: E402
 from places import PLACES  # noqa: E402
+
+from portadnn.errors import NotSupported  # noqa: E402
+from portadnn.torch import substitute  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Using padding='same'"),  # it says that it copies
@@ -74,9 +79,46 @@ def test_gradcheck(case):
     )
 
 
-@pytest.mark.parametrize("name", ["conv2d", "conv_transpose2d", "conv3d", "conv1d"])
-def test_second_derivatives_of_convolutions(name):
+REFUSED = ("RNN", "LSTM", "GRU", "scaled_dot", "attention", "ctc", "grid_sample")  # as are most of PyTorch's own
+
+
+@CASES
+def test_second_derivatives(case):
+    """They are those of finite differences, or refused by name: never those of a constant."""
+    call, tensors = (lambda *t: case.ours(*t, backend="reference")), case.tensors()
+    if not case.name.startswith(REFUSED):
+        assert torch.autograd.gradgradcheck(call, tensors, fast_mode=True, atol=1e-6)
+        return
+    first = torch.autograd.grad(results(call(*tensors))[0].square().sum(), tensors, create_graph=True)
+    with pytest.raises(NotSupported, match="has no gradient of"):
+        sum(one.square().sum() for one in first).backward()
+
+
+@pytest.mark.parametrize("name", ["relu", "tanh", "silu", "softmax", "max_pool2d", "layer_norm"])
+def test_second_derivatives_of_transforms(name):
+    """torch.func.grad of torch.func.grad has PyTorch's own values."""
     case = next(case for case in functions.CASES if case.name == name)
-    assert torch.autograd.gradgradcheck(
-        lambda *t: case.ours(*t, backend="reference"), case.tensors(), fast_mode=True, atol=1e-6
-    )
+    x, *rest = [t.detach() for t in case.tensors()]
+
+    def twice(call):
+        inner = torch.func.grad(lambda x: (call(x, *rest) ** 3).sum())
+        return torch.func.grad(lambda x: inner(x).square().sum())(x)
+
+    torch.testing.assert_close(twice(lambda *t: case.ours(*t, backend="reference")), twice(case.theirs))
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_gradient_penalty(training):
+    """A critic's norm of its gradient, with batch norms of modules, which update running statistics, has gradients."""
+    torch.manual_seed(0)
+    layers = (torch.nn.Conv2d(2, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.SiLU(), torch.nn.AvgPool2d(2))
+    theirs = torch.nn.Sequential(*layers).double().train(training)
+    ours = copy.deepcopy(theirs)
+    substitute(ours, "reference")
+    x = torch.randn(3, 2, 6, 6, dtype=torch.float64, requires_grad=True)
+    found = []
+    for model in (ours, theirs):
+        (slope,) = torch.autograd.grad(model(x).square().sum(), x, create_graph=True)
+        (slope.square().sum() - 1).square().backward()
+        found.append([p.grad for p in model.parameters() if p.grad is not None])
+    torch.testing.assert_close(*found)

@@ -23,6 +23,7 @@ nn = torch.nn
 
 from portadnn.examples import torch_models  # noqa: E402
 from portadnn.torch import record  # noqa: E402
+from portadnn.torch.recording.comparing import Comparer  # noqa: E402
 
 SMALL = {
     "resnet50": (lambda: torch_models.ResNet((1, 1, 1, 1), 8, 5), 32),
@@ -325,3 +326,32 @@ def test_recordings_inside_of_recordings(tmp_path: Path) -> None:
     again = read(tmp_path / "outer.jsonl")
     assert len(again.events) == outer.counts["convolution"] == 1
     assert again.events[0].handle is not None
+
+
+@pytest.mark.parametrize("name", ["relu", "sigmoid", "tanh", "silu"])
+def test_gradients_of_other_layouts_are_recorded(name: str, tmp_path: Path) -> None:
+    """Results in one layout and their gradients in another, as a transpose behind makes them; all are right, too."""
+    torch.manual_seed(0)
+    function = getattr(nn.functional, name)
+
+    def program() -> None:
+        rows = torch.randn(2, 3, 8, requires_grad=True)
+        (function(rows).transpose(1, 2) @ torch.randn(3, 4)).square().sum().backward()
+        pixels = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last).requires_grad_()
+        function(pixels).backward(torch.randn(2, 3, 4, 5))
+        function(pixels.detach().contiguous().requires_grad_()).backward(pixels)
+
+    recorder, recording = recorded(tmp_path, program)
+    assert not recorder.left
+    assert recorder.posed["activation"] == 6
+    run = Replay(recording, "reference")
+    try:
+        assert run.run().same
+    finally:
+        run.close()
+    with dnn.Handle("reference") as handle:
+        comparer = Comparer(handle)
+        with comparer:
+            program()
+    assert comparer.compared_calls["activation"] == 6
+    assert not comparer.differences

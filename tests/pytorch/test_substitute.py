@@ -135,6 +135,38 @@ def test_networks(kind, backend, device):
         torch.testing.assert_close(p.grad, q.grad, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_networks_with_other_parameters(kind):
+    """torch.func.functional_call gives a network parameters for one call, whose gradients torch.func.grad returns."""
+    torch.manual_seed(5)
+    theirs = kind(3, 4, bidirectional=True)
+    ours = copy.deepcopy(theirs)
+    substitute(ours, "reference")
+    x, given = torch.randn(5, 2, 3), {name: p.detach() * 0.5 for name, p in theirs.named_parameters()}
+    found = []
+    for model in (ours, theirs):
+
+        def loss(parameters, model=model):
+            return torch.func.functional_call(model, parameters, (x,))[0].square().sum()
+
+        found.append(torch.func.grad(loss)(given))
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_networks_under_autocast(kind):
+    """On CPUs the types of results are PyTorch's: a GRU has its input's."""
+    torch.manual_seed(5)
+    theirs = kind(3, 4, 2)
+    ours = copy.deepcopy(theirs)
+    substitute(ours, "reference")
+    x = torch.randn(5, 2, 3)
+    with torch.autocast("cpu", torch.bfloat16):
+        found, want = ours(x)[0], theirs(x)[0]
+    assert found.dtype is want.dtype
+    torch.testing.assert_close(found.float(), want.float(), rtol=2e-2, atol=2e-2)
+
+
 def test_what_is_left():
     class Mine(nn.Conv2d):
         pass

@@ -28,6 +28,7 @@ from ...base import (
     ScalarArg,
     TensorArg,
 )
+from ...fusion.product.byte_pairs import reads_unsigned
 from ...fusion.product.texts import Fused, fused, storage
 from ..elementwise import ElementwiseEngine, activation_defines
 from .sums import Sums, sums_args
@@ -67,6 +68,23 @@ class ForwardWithEpilogue(WithEpilogue, ConvolutionForward):
     """y by the nodes that follow."""
 
     op: ClassVar[str] = ""  # not to be asked for by name
+
+
+@dataclass(frozen=True)
+class ForwardOfBytes(ForwardWithEpilogue):
+    """The same of bytes, pairs of which are elements of HALF here: by kernels that sum their products as integers."""
+
+    op: ClassVar[str] = ""
+
+    @property
+    def fused(self) -> Fused:
+        """The texts."""
+        return fused(self.graph, self.vectors, pairs=True)
+
+    @property
+    def defines(self) -> dict[str, int]:
+        """What conv/mma.cu is told of them."""
+        return {"MMA_BYTES": 1, **({"IMAGE_UNSIGNED": 1} if reads_unsigned(self.graph) else {})}
 
 
 @dataclass(frozen=True)

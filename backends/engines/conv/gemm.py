@@ -36,12 +36,13 @@ from .epilogue import (
 from .gemm_tiles import Choice, choices, of_short_numbers
 from .geometry import Geometry, data_gradient, filter_gradient, forward
 from .prologue import BackwardDataWithPrologue, BackwardFilterWithPrologue, ForwardWithPrologue, prologue_args
+from .stand_in import StandIn
 from .sums import Parts, after
 
 FILE = "shared/conv/gemm.cl"
 
 
-class ConvGemm(ByChoice[Choice]):
+class ConvGemm(StandIn, ByChoice[Choice]):
     """One direction of convolution as an implicit matrix product.
 
     Attributes

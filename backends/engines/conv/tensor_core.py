@@ -44,6 +44,7 @@ from .by_images import TILE_SET, by_images, images_at_a_time
 from .epilogue import (
     BackwardDataWithEpilogue,
     BackwardFilterWithEpilogue,
+    ForwardOfBytes,
     ForwardWithEpilogue,
     epilogue_args,
     output,
@@ -267,11 +268,37 @@ class TensorCoreForward(TensorCore):
     """Forward."""
 
     name = "tensor_core_forward"
-    problems = (ConvolutionForward, ConvolutionBiasActivationForward, ForwardWithEpilogue, ForwardWithPrologue)
+    problems: tuple[type[Problem], ...] = (
+        ConvolutionForward,
+        ConvolutionBiasActivationForward,
+        ForwardWithEpilogue,
+        ForwardWithPrologue,
+    )
     _algo = ConvolutionFwdAlgo.IMPLICIT_PRECOMP_GEMM
 
     def setup(self, problem: Convolution, info: DeviceInfo) -> Setup | None:
         return image_setup(problem, "x", info)
+
+
+class TensorCoreBytes(TensorCoreForward):
+    """Forward of bytes, which are read as they lie."""
+
+    name = "tensor_core_bytes"
+    problems = (ForwardOfBytes,)
+
+    def why_not(self, problem: Problem, info: DeviceInfo) -> str | None:
+        assert isinstance(problem, Convolution)
+        if unit_of(info) is not MMA:
+            return "the device has no tensor cores for bytes that it can use"
+        if sums_of(problem) is not None:
+            return "sums are taken of FLOAT"
+        reason = super().why_not(problem, info)
+        if reason is not None:
+            return reason
+        setups = self.setups(problem, info)
+        if any(one.packs_filter or not one.images[0].native for one in setups):
+            return "bytes are read as they lie, in chunks of 16 channels, with filters in rows of all taps"
+        return None
 
 
 class TensorCoreBackwardData(TensorCore):
@@ -349,4 +376,10 @@ def _turned(launch: Launch) -> Launch:
     return replace(launch, args=tuple(args))
 
 
-ENGINES = (TensorCoreForward(), TensorCoreBackwardData(), TensorCoreBackwardFilter(), TensorCoreFilterRows())
+ENGINES = (
+    TensorCoreForward(),
+    TensorCoreBackwardData(),
+    TensorCoreBackwardFilter(),
+    TensorCoreFilterRows(),
+    TensorCoreBytes(),
+)

@@ -17,7 +17,7 @@ from portadnn.problem import TensorSpec
 from ...base import LAUNCH_SECONDS, DeviceInfo
 from ...fusion.product.texts import operand_of
 from ..layouts import strides
-from .epilogue import sums_of
+from .epilogue import ForwardOfBytes, sums_of
 from .geometry import Geometry, data_gradient, filter_gradient, forward
 from .matrix_units import MMA, Unit, unit_of
 from .prologue import computed
@@ -203,11 +203,12 @@ def _rows_of_warpgroups(problem: Convolution, image: Image, info: DeviceInfo) ->
     """Return how many rows a sub-group of a warpgroup has at least; 0 where these cannot multiply.
 
     They read local memory themselves, where floats have to be rounded, and lie along K. Results whose channels are no
-    neighbours are stored in runs of pixels, of which fewer rows have none.
+    neighbours are stored in runs of pixels, of which fewer rows have none. Pairs of bytes are no floats.
     """
     gradient = isinstance(problem, ConvolutionBackwardFilter)
     floats = problem.dtype.itemsize == 4
-    if _unit(info) is not MMA or "wgmma" not in info.features or (floats and (gradient or image.native)):
+    bytes_ = isinstance(problem, ForwardOfBytes)
+    if _unit(info) is not MMA or "wgmma" not in info.features or bytes_ or (floats and (gradient or image.native)):
         return 0
     return 16 if gradient or strides(problem.tensors[-1])[1] == 1 else 32
 
@@ -271,7 +272,8 @@ def image_setup(problem: Convolution, name: str, info: DeviceInfo, *, single: bo
     if unit is MMA and not image.planes and (single or image.padded * size % _SECTOR):
         taps = geometry.k // max(image.channels, 1)
         product = replace(product, taps=taps, run=image.padded, single=single)
-    choice = best_choice(product, info, whole=sums_of(problem) is not None)  # which are taken of whole results
+    whole = sums_of(problem) is not None or isinstance(problem, ForwardOfBytes)  # parts of sums are float
+    choice = best_choice(product, info, whole=whole)
     if choice is None:
         return None
     setup = Setup(problem, geometry, (image,), choice, pitch, image.padded, xf32=info.arch.startswith("gfx942"))

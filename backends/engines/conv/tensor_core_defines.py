@@ -10,7 +10,7 @@ from portadnn.problem import Problem, TensorSpec
 
 from ..layouts import strides
 from ..pieces import PIECE_COUNTERS
-from .epilogue import epilogue_defines
+from .epilogue import ForwardOfBytes, epilogue_defines
 from .geometry import axes, checks, z_defines, z_like_y
 from .matrix_units import MMA
 from .prologue import computed, prologue_defines
@@ -39,6 +39,8 @@ def common(setup: Setup) -> Defines:
     if problem.mode is ConvolutionMode.CONVOLUTION:
         defines["FLIP"] = 1
     defines |= epilogue_defines(problem) | prologue_defines(problem)
+    if isinstance(problem, ForwardOfBytes):
+        defines |= problem.defines
     if isinstance(problem, ConvolutionBiasActivationForward):
         defines |= z_defines(problem)
     return defines

@@ -13,7 +13,12 @@ from portadnn.problem import Problem
 
 from ...base import EFFICIENCY, DeviceInfo, Engine
 from ...engines import kernel_engines
-from ...engines.conv.epilogue import BackwardDataWithEpilogue, BackwardFilterWithEpilogue, ForwardWithEpilogue
+from ...engines.conv.epilogue import (
+    BackwardDataWithEpilogue,
+    BackwardFilterWithEpilogue,
+    ForwardOfBytes,
+    ForwardWithEpilogue,
+)
 from ...engines.conv.prologue import (
     BackwardDataWithPrologue,
     BackwardFilterWithPrologue,
@@ -24,6 +29,7 @@ from ...engines.conv.prologue import (
     steps_of,
 )
 from ...engines.conv.sums import AddsUp, Parts, Sums
+from .byte_pairs import takes_bytes, with_float_sums
 from .texts import OPERANDS, Fused, fused
 
 FusedProblem = ForwardWithEpilogue | BackwardDataWithEpilogue | BackwardFilterWithEpilogue
@@ -48,8 +54,8 @@ class Chosen:
 
 
 @functools.lru_cache(maxsize=256)
-def chosen_for(graph: OperationGraph, info: DeviceInfo) -> Chosen:
-    """Return what computes a graph that its nodes, types and shapes allow.
+def chosen_for(graph: OperationGraph, info: DeviceInfo, aligned: bool = True) -> Chosen:
+    """Return what computes a graph that its nodes, types and shapes allow; `aligned`: operands begin at whole chunks.
 
     Raises
     ------
@@ -57,9 +63,24 @@ def chosen_for(graph: OperationGraph, info: DeviceInfo) -> Chosen:
         The product is no single convolution, or no engine takes it.
     """
     vectors = info.schedule == "cpu"
-    made = fused(graph, vectors)
+    if takes_bytes(graph):
+        try:
+            if not aligned:
+                raise NotSupported("bytes that do not lie at multiples of 16 bytes")
+            return _chosen(graph, fused(graph, vectors, pairs=True), vectors, info, ForwardOfBytes)
+        except NotSupported as error:
+            if with_float_sums(graph) is not graph:
+                raise NotSupported(f"sums of INT32: {error}") from None
+    return _chosen(graph, fused(graph, vectors), vectors, info)
+
+
+def _chosen(
+    graph: OperationGraph, made: Fused, vectors: bool, info: DeviceInfo, kind: type[FusedProblem] | None = None
+) -> Chosen:
+    """Return the convolution as a problem of a kind, the plain one's by default, and its fastest engine."""
     given: dict[str, Any] = {one.name: getattr(made.plain, one.name) for one in fields(made.plain)}
-    problem = KINDS[type(made.plain)][bool(made.before)](**given, graph=graph, vectors=vectors)
+    kind = kind or KINDS[type(made.plain)][bool(made.before)]
+    problem = kind(**given, graph=graph, vectors=vectors)
     return Chosen(problem, _engine(problem, info))
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from portadnn.descriptors import TensorView
+from portadnn.errors import BadParam, NotSupported
 from portadnn.graph.engine import GraphEngine, GraphPlan
 from portadnn.graph.enums import behavior_note
 from portadnn.graph.knobs import Knobs
@@ -17,6 +19,7 @@ from portadnn.ops.convolution.calls import ConvolutionBackwardFilter
 from portadnn.problem import ALIGNMENT
 
 from ...base import EFFICIENCY, LAUNCH_SECONDS, Device, DeviceInfo, Plan, Run
+from ...engines.conv.epilogue import ForwardOfBytes
 from ..prepare import uid_of
 from .choice import FusedProblem, bytes_of, chosen_for, computing_seconds, parts_of
 from .rules import RULES
@@ -27,14 +30,26 @@ from .texts import must_split
 class _Running:
     """A convolution with its text, ready to run."""
 
-    def __init__(self, graph: OperationGraph, device: Device) -> None:
-        self.chosen, self.device, self.label = chosen_for(graph, device.info), device, must_split(graph).product.label
+    def __init__(self, graph: OperationGraph, device: Device, aligned: bool = True) -> None:
+        self.chosen, self.device = chosen_for(graph, device.info, aligned), device
+        self.label = must_split(graph).product.label
         self.graph = graph
         self.source = self.chosen.fused.source
         self.plans: dict[int, Plan] = {}  # by the alignment of the operands
         self.workspace_size = max(self._plan(alignment).workspace_size for alignment in self._alignments())
+        self.other: _Running | None = None  # for bytes at odd addresses
+        if self._of_bytes:
+            with suppress(NotSupported):
+                self.other = _Running(graph, device, aligned=False)
+                self.workspace_size = max(self.workspace_size, self.other.workspace_size)
+
+    @property
+    def _of_bytes(self) -> bool:
+        return isinstance(self.chosen.problem, ForwardOfBytes)
 
     def _alignments(self) -> tuple[int, ...]:
+        if self._of_bytes:
+            return (ALIGNMENT,)
         return ALIGNMENT, self.chosen.problem.dtype.itemsize
 
     def _plan(self, alignment: int) -> Plan:
@@ -68,6 +83,10 @@ class _Running:
         unread = arrays[uid_of(made.memory[-1])]  # stands for what the text reads and writes itself
         operands = [None if view is None else self._operand(view, arrays[view.memory]) for view in made.views]
         aligned = all(one is None or self.device.address(one) % ALIGNMENT == 0 for one in operands)
+        if not aligned and self._of_bytes:
+            if self.other is None:
+                raise BadParam(argument="x and w", expected=f"bytes at multiples of {ALIGNMENT}", got="others")
+            return self.other.used(arrays)
         numbers = [float(arrays[uid_of(value)]) for value in made.numbers]
         plan = self._plan(self._alignments()[not aligned])
         tensors = [unread if one is None else one for one in (*operands, None)]

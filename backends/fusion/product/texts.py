@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from portadnn.enums import DataType
 from portadnn.errors import NotSupported
+from portadnn.graph.data_types import data_type
 from portadnn.graph.lowering import lower
 from portadnn.graph.lowering.steps import View
 from portadnn.graph.operation_graph import OperationGraph
@@ -23,6 +24,7 @@ from ..before import Split, split, write
 from ..prepare import BY_SIZE
 from ..values import Value
 from . import kernels
+from .byte_pairs import as_pairs, with_float_sums
 from .sums import Totals
 
 PRODUCTS = ("conv_dgrad", "conv_fprop", "conv_wgrad", "matmul")
@@ -35,7 +37,7 @@ KINDS = (ConvolutionForward, ConvolutionBackwardData, ConvolutionBackwardFilter)
 @functools.lru_cache(maxsize=256)
 def split_at_product(graph: OperationGraph) -> Split | None:
     """Return the graph cut at its product; None where it has not just one, pointwise nodes around and sums after it."""
-    parts = split(graph, PRODUCTS)
+    parts = split(with_float_sums(graph), PRODUCTS)
     if parts is None or not parts.nodes:
         return None
     before = (node for one in parts.before.values() for node in one.operations)
@@ -127,8 +129,10 @@ class Fused:
 
 
 @functools.lru_cache(maxsize=256)
-def fused(graph: OperationGraph, vectors: bool) -> Fused:
+def fused(graph: OperationGraph, vectors: bool, pairs: bool = False) -> Fused:
     """Return the convolution of a graph that its nodes, types and shapes allow, with texts for vectors or for numbers.
+
+    With `pairs` it is one of bytes, pairs of which are elements (:mod:`.byte_pairs`).
 
     Raises
     ------
@@ -137,6 +141,8 @@ def fused(graph: OperationGraph, vectors: bool) -> Fused:
     """
     parts = must_split(graph)
     single, first = parts.alone, parts.product
+    if pairs:
+        single, first = as_pairs(single), replace(first, compute_type=data_type.FLOAT)
     after = kernels.After.of(parts.rest)
     y = replace(after.result, data_type=single.by_uid[first.inputs[0][1]].data_type)
     low = lower(replace(single, infos=tuple(y if one.uid == y.uid else one for one in single.infos)), first)
@@ -147,7 +153,7 @@ def fused(graph: OperationGraph, vectors: bool) -> Fused:
     plain = step.kind.of([view.spec for view in views], step.params)
     assert isinstance(plain, Convolution)
     text = kernels.write(after, first.label, vectors)
-    made = {first.uids[port]: part for port, part in parts.before.items()}
+    made = {} if pairs else {first.uids[port]: part for port, part in parts.before.items()}
     names = {operand_of(plain, name): view for name, view in zip(plain.inputs, views, strict=False)}
     before = {}
     for operand in OPERANDS:

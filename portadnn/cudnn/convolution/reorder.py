@@ -62,7 +62,7 @@ def cudnnIm2Col(handle, xDesc, raw_x, w, conv, colBuffer):
         raise NotSupported(argument="xDesc", expected="4 dims without vectors", got=x)
     n, _, p, q = out
     c, (r, s) = x.dims[1], w.dims[2:]
-    dims = (1, 1, n * p * q, c * r * s)
+    dims = (1, 1, c * r * s, n * p * q)
     columns = Stored(place.type, 1, dims, dims, dnn.TensorDescriptor(dims).strides)
     sides = (
         (place, memory_of(handle, raw_x, "x"), "x"),
@@ -76,9 +76,9 @@ def cudnnIm2Col(handle, xDesc, raw_x, w, conv, colBuffer):
 def _taps(
     place: Stored, weights: tuple[int, ...], conv: dnn.ConvolutionDescriptor, out: tuple[int, int]
 ) -> Iterator[Box]:
-    """Yield the copy of each tap: a column for each channel, all places where the tap lies in the image."""
+    """Yield the copy of each tap: a row for each channel, with all places where the tap lies in the image."""
     (n, c), (r, s), (p, q) = place.dims[:2], weights[2:], out
-    width = c * r * s
+    width = n * p * q
     turned = conv.mode is ConvolutionMode.CONVOLUTION
     for tap in itertools.product(range(r), range(s)):
         runs = []
@@ -88,8 +88,8 @@ def _taps(
             last = min((place.dims[2 + axis] - 1 - shift) // stride, out[axis] - 1)
             runs.append((max(last - first + 1, 0), first * stride + shift, first, stride))
         (h, at_h, to_h, u), (w, at_w, to_w, v) = runs
-        column = (r * s - 1 - tap[0] * s - tap[1]) if turned else tap[0] * s + tap[1]
+        row = (r * s - 1 - tap[0] * s - tap[1]) if turned else tap[0] * s + tap[1]
         n_step, c_step, h_step, w_step = place.steps
         source = Side(at_h * h_step + at_w * w_step, (n_step, c_step, u * h_step, v * w_step))
-        dest = Side((to_h * q + to_w) * width + column, (p * q * width, r * s, q * width, width))
+        dest = Side(row * width + to_h * q + to_w, (p * q, r * s * width, q, 1))
         yield Box((n, c, h, w), source, dest)

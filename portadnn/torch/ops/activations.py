@@ -14,6 +14,7 @@ from .handles import handle_for
 from .layout import check_rank, dense, flat, like, memory_format
 from .library import autocast, operator
 from .repeat import repeated
+from .twice import activation_gradient, again, lrn_gradient, softmax_gradient
 
 # whose gradients follow from the result alone; the others read the input
 _BY_RESULT = ("relu", "sigmoid", "tanh", "clipped_relu")
@@ -72,6 +73,7 @@ activation_backward = operator(
     f"activation_backward(Tensor y, Tensor dy, Tensor x, {_OPTIONS}) -> Tensor",
     _activate_backward,
     _activate_backward_fake,
+    *again(activation_gradient),
 )
 activation = operator(
     f"activation(Tensor x, {_OPTIONS}) -> Tensor",
@@ -168,6 +170,7 @@ softmax_backward = operator(
     "softmax_backward(Tensor y, Tensor dy, int dim, bool logarithm, str backend) -> Tensor",
     _softmax_backward,
     _softmax_fake,
+    *again(softmax_gradient),
 )
 softmax_operator = operator(
     "softmax(Tensor x, int dim, bool logarithm, str backend) -> Tensor",
@@ -254,7 +257,12 @@ def _lrn_backward(
 
 
 _WINDOW = "int n, float alpha, float beta, float k, str backend"
-lrn_backward = operator(f"lrn_backward(Tensor y, Tensor dy, Tensor x, {_WINDOW}) -> Tensor", _lrn_backward, _lrn_fake)
+lrn_backward = operator(
+    f"lrn_backward(Tensor y, Tensor dy, Tensor x, {_WINDOW}) -> Tensor",
+    _lrn_backward,
+    _lrn_fake,
+    *again(lrn_gradient),
+)
 lrn = operator(f"lrn(Tensor x, {_WINDOW}) -> Tensor", _lrn, _lrn_fake, _lrn_gradient, _lrn_setup)
 
 
@@ -343,8 +351,22 @@ def _drop_backward_fake(dy: torch.Tensor, *_: Any) -> torch.Tensor:
     return torch.empty_like(dy)
 
 
+def _drop_again_setup(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    _, mask, ctx.p, ctx.backend = inputs
+    ctx.save_for_backward(mask)
+    ctx.strides = output.stride()
+
+
+def _drop_again(ctx: Any, g: torch.Tensor) -> tuple[Any, ...]:
+    return (*_drop_gradient(ctx, g, None)[:1], None, None, None)
+
+
 dropout_backward = operator(
-    "dropout_backward(Tensor dy, Tensor mask, float p, str backend) -> Tensor", _drop_backward, _drop_backward_fake
+    "dropout_backward(Tensor dy, Tensor mask, float p, str backend) -> Tensor",
+    _drop_backward,
+    _drop_backward_fake,
+    _drop_again,
+    _drop_again_setup,
 )
 dropout_operator = operator(
     "dropout(Tensor x, Tensor seed, float p, str backend) -> (Tensor, Tensor)",

@@ -13,6 +13,7 @@ from .handles import handle_for
 from .layout import laid_out, like, memory_format, per_channel, statistics_type, volume
 from .library import Eager, operator, repeating
 from .repeat import repeated
+from .twice import again, batch_norm_gradients
 
 Maybe: TypeAlias = "torch.Tensor | None"
 
@@ -106,6 +107,7 @@ batch_norm_backward = operator(
     " -> (Tensor, Tensor, Tensor)",
     _gradients,
     _gradients_fake,
+    *again(batch_norm_gradients),
 )
 batch_norm_training = operator(
     "batch_norm_training(Tensor x, Tensor? weight, Tensor? bias, float epsilon, str backend)"

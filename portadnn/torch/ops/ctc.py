@@ -41,14 +41,26 @@ def _fake(x: torch.Tensor, *_: Any) -> tuple[torch.Tensor, torch.Tensor]:
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
     ctx.mark_non_differentiable(output[1])
-    ctx.save_for_backward(output[1])
+    ctx.backend = inputs[-1]
+    ctx.save_for_backward(inputs[0], output[1])
 
 
 def _backward(ctx: Any, dcosts: torch.Tensor, _: Any) -> tuple[Any, ...]:
-    (gradients,) = ctx.saved_tensors
-    weights = dcosts.view(1, -1, 1)
-    return (torch.where(weights == 0, 0.0, gradients * weights).to(gradients.dtype), *[None] * 5)
+    return (ctc_loss_backward(*ctx.saved_tensors, dcosts, ctx.backend), *[None] * 5)
 
+
+def _weighted(x: torch.Tensor, gradients: torch.Tensor, dcosts: torch.Tensor, backend: str) -> torch.Tensor:
+    weights = dcosts.view(1, -1, 1)
+    return torch.where(weights == 0, 0.0, gradients * weights).to(gradients.dtype)
+
+
+def _weighted_fake(x: torch.Tensor, gradients: torch.Tensor, *_: Any) -> torch.Tensor:
+    return torch.empty_like(gradients)
+
+
+ctc_loss_backward = operator(  # it takes x so that its own gradient is refused
+    "ctc_loss_backward(Tensor x, Tensor gradients, Tensor dcosts, str backend) -> Tensor", _weighted, _weighted_fake
+)
 
 loss = operator(
     "ctc_loss(Tensor x, Tensor labels, Tensor steps, Tensor lengths, int blank, str backend) -> (Tensor, Tensor)",

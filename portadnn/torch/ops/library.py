@@ -10,6 +10,7 @@ from torch.autograd import forward_ad
 from torch.utils import _pytree
 
 from .replay import replayed
+from .twice import refusal
 
 LIBRARY = torch.library.Library("portadnn", "FRAGMENT")
 NAMES: list[str] = []  # of what is defined here; the Graph API's operators for PyTorch are of the same namespace
@@ -106,7 +107,8 @@ def operator(
     fake
         Returns tensors with the outputs' shapes, strides and types.
     backward, setup
-        As for ``torch.library.register_autograd``; outputs that have no gradient are marked in `setup`.
+        As for ``torch.library.register_autograd``; outputs that have no gradient are marked in `setup`. Without them
+        the gradient is refused.
     fold
         As for ``torch.library.register_vmap``, for an operator that takes the mapped dimension into its batch. The
         others compute one sample after another.
@@ -121,19 +123,16 @@ def operator(
         LIBRARY.impl(name, without_grad, key)
     torch.library.register_fake(qualified, fake, lib=LIBRARY)
     op = getattr(torch.ops.portadnn, name).default
-    function: Any = None
     replaying = replayed(without_grad)
     made = Operator(op, replaying)
     mapped = fold or _one_by_one(made)
-    if backward is not None and setup is not None:
-        torch.library.register_autograd(qualified, backward, setup_context=setup, lib=LIBRARY)
-        function = _function(name, forward=op, setup_context=setup, backward=backward, vmap=mapped)
-        made._direct = _direct(name, replaying, setup, backward)
-    if hasattr(torch.library, "register_vmap"):  # from torch 2.5 on
+    if backward is None or setup is None:  # PyTorch would take the result for a constant
+        setup, backward = refusal(name)
+    torch.library.register_autograd(qualified, backward, setup_context=setup, lib=LIBRARY)
+    made._function = _function(name, forward=op, setup_context=setup, backward=backward, vmap=mapped)
+    made._direct = _direct(name, replaying, setup, backward)
+    if hasattr(torch.library, "register_vmap"):  # from torch 2.5 on; 2.4 maps functions alone
         torch.library.register_vmap(qualified, mapped, lib=LIBRARY)
-    elif function is None:  # 2.4 maps functions alone
-        function = _function(name, forward=op, setup_context=lambda ctx, inputs, output: None, vmap=mapped)
-    made._function = function
     return made
 
 

@@ -15,6 +15,7 @@ from .handles import handle_for
 from .layout import laid_out, like, memory_format, per_channel, statistics_type, volume
 from .library import autocast, operator
 from .repeat import repeated
+from .twice import again, norm_gradients
 
 Maybe: TypeAlias = "torch.Tensor | None"
 Ints = Sequence[int]
@@ -124,6 +125,7 @@ norm_backward = operator(
     " float epsilon, str backend) -> (Tensor, Tensor, Tensor)",
     _norm_backward,
     _norm_backward_fake,
+    *again(norm_gradients),
 )
 norm = operator(
     "norm(Tensor x, Tensor? weight, Tensor? bias, str mode, int groups, float epsilon, str backend)"

@@ -16,6 +16,7 @@ from .handles import handle_for
 from .layout import check_rank, dense, like, memory_format, new, spread, volume
 from .library import autocast, operator
 from .repeat import repeated
+from .twice import again, pooling_gradient
 
 Ints = Sequence[int]
 Size: TypeAlias = "int | Ints"
@@ -83,7 +84,10 @@ def _fold(info: Any, in_dims: Any, x: torch.Tensor, *geometry: Any) -> Any:
 
 _GEOMETRY = "str mode, int[] window, int[] padding, int[] stride, str backend"
 pooling_backward = operator(
-    f"pooling_backward(Tensor y, Tensor dy, Tensor x, {_GEOMETRY}) -> Tensor", _gradient, _gradient_fake
+    f"pooling_backward(Tensor y, Tensor dy, Tensor x, {_GEOMETRY}) -> Tensor",
+    _gradient,
+    _gradient_fake,
+    *again(pooling_gradient),
 )
 pooling = operator(f"pooling(Tensor x, {_GEOMETRY}) -> Tensor", _forward, _fake, _backward, _setup, _fold)
 

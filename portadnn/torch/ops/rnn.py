@@ -242,7 +242,8 @@ def rnn(
     hidden = weights[1].shape[1]
     if weights[1].shape[0] != hidden * {"LSTM": 4, "GRU": 3}.get(mode, 1):
         raise NotSupported(argument="weights", expected="no projections", got=tuple(weights[1].shape))
-    x, hx, cx, *weights = autocast(x, hx, cx, *weights)
+    kept = x.dtype if mode == "GRU" and x.is_cpu else None  # PyTorch's on CPUs returns the input's type
+    x, hx, cx, *weights = autocast(x, hx, cx, *weights, to=kept)
     w = flat_weights(weights, layers, bidirectional, biases)
     given = x.contiguous() if batch_sizes is None else x.contiguous().unsqueeze(2)
     hx, cx = (None if s is None else s.contiguous() for s in (hx, cx))

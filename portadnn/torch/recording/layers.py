@@ -99,8 +99,10 @@ def _gradient(mode: ActivationMode, y: Operand, dy: Tensor, x: Operand, dx: Tens
         if isinstance(other, Apart) or given[name].stride() != given["dy"].stride():
             source = other.make if isinstance(other, Apart) else given[name].contiguous
             given[name] = scratch(data_type(dy), dims, None if source is None else _reshaped(source, dims))
-    if any(isinstance(given[name], Apart) for name in ("y", "x")) and not given["dy"].is_contiguous():
-        given["dy"] = scratch(data_type(dy), dims, given["dy"].contiguous)
+    if any(isinstance(given[name], Apart) for name in ("y", "x")):
+        for name in ("dy", "dx"):
+            if not given[name].is_contiguous():
+                given[name] = scratch(data_type(dy), dims, given[name].contiguous)
     keeps = NanPropagation.PROPAGATE_NAN
     return [pose(ActivationBackward, given, mode=mode, nan_propagation=keeps)]
 

@@ -117,13 +117,12 @@ def _weights(call: Recurrent, parts: Callable[[], Sequence[Tensor | None]], key:
     network = call.network
 
     def joined() -> Tensor:
-        each = 4 if call.biases else 2
         given = list(parts())
+        each = len(given) // (network.layers * network.directions)
         matrices, biases = [], []
         for first in range(0, len(given), each):
             matrices += given[first : first + 2]
-            rows = call.weights[first].shape[0]
-            biases += given[first + 2 : first + 4] if call.biases else [call.x.new_zeros(rows)] * 2
+            biases += given[first + 2 : first + 4] if each == 4 else [call.x.new_zeros(call.weights[0].shape[0])] * 2
         return torch.cat([part.detach().reshape(-1) for part in (*matrices, *biases) if part is not None])
 
     spec = TensorSpec.packed(data_type(call.x), (network.size, 1, 1))
@@ -215,11 +214,15 @@ def _left(computation: Computation) -> Tensor:
 
 def _gradients(call: Recurrent, dy: Tensor) -> dict[str, Any]:
     """Return PyTorch's own gradients of y alone, by running it again."""
-    x, *rest = (tensor.detach().requires_grad_() for tensor in (call.x, *call.states, *call.weights))
+    parameters = list(call.weights)
+    if not call.biases:  # problems have biases, and their gradients
+        pairs = zip(call.weights[::2], call.weights[1::2], strict=True)
+        parameters = [one for w, u in pairs for one in (w, u, *[w.new_zeros(w.shape[0]) for _ in range(2)])]
+    x, *rest = (tensor.detach().requires_grad_() for tensor in (call.x, *call.states, *parameters))
     states, weights = rest[: len(call.states)], rest[len(call.states) :]
     args = list(call.args)
-    place = args.index(next(arg for arg in args if isinstance(arg, (tuple, list)) and len(arg) == len(weights)))
-    args[0], args[place] = x, weights
+    place = 3 if call.batches else 2
+    args[0], args[place], args[place + 1] = x, weights, True
     args[place - 1] = tuple(states) if call.mode is RNNMode.LSTM else states[0]
     with torch.enable_grad():
         y = call.function(*args)[0]

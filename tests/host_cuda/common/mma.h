@@ -71,7 +71,20 @@ static float element(u32 word, int which) {
 
 // a: register i of lane 4 g + t holds row g + 8 (i % 2), columns 2 t + 8 (i / 2) and the next; b: register i rows 2 t + 8 i and
 // the next, column g; acc: rows g and g + 8, columns 2 t and the next
-DEVICE void multiply(float *acc, const u32 *a, u32 b0, u32 b1) {
+#ifdef MMA_BYTES
+typedef int MmaSum;
+static int byte_of(u32 word, int which) { return (signed char)(word >> 8 * which & 0xff); }
+static int image_byte(u32 word, int which) {
+#ifdef IMAGE_UNSIGNED
+    return word >> 8 * which & 0xff;
+#else
+    return byte_of(word, which);
+#endif
+}
+#else
+typedef float MmaSum;
+#endif
+DEVICE void multiply(MmaSum *acc, const u32 *a, u32 b0, u32 b1) {
     for (int i = 0; i < 4; ++i) SHOWN[LANE_OF][i] = a[i];
     SHOWN[LANE_OF][4] = b0;
     SHOWN[LANE_OF][5] = b1;
@@ -81,7 +94,11 @@ DEVICE void multiply(float *acc, const u32 *a, u32 b0, u32 b1) {
         for (int k = 0; k < 16; ++k) {
             const u32 left = SHOWN[row % 8 * 4 + k % 8 / 2][row / 8 + 2 * (k / 8)];
             const u32 right = SHOWN[column * 4 + k % 8 / 2][4 + k / 8];
+#ifdef MMA_BYTES  // m16n8k32: the four columns of a word are 4 t and the next, and 16 further on
+            for (int byte = k % 2 * 2; byte < k % 2 * 2 + 2; ++byte) acc[e] += image_byte(left, byte) * byte_of(right, byte);
+#else
             acc[e] += element(left, k % 2) * element(right, k % 2);
+#endif
         }
     }
     sub_group_waits();

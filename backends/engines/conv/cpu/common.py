@@ -10,8 +10,9 @@ from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardData
 from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem, TensorSpec
 
-from ....base import DeviceInfo, Engine, roofline
+from ....base import DeviceInfo, roofline
 from ...rounding import ceil_div
+from ..stand_in import StandIn
 
 Defines = dict[str, int | float | str]
 Axes = tuple[int, int, int]  # depth, height, width
@@ -162,7 +163,7 @@ class Tile:
         return {"VW": self.lanes, "NV": self.vectors, "MR": self.rows}
 
 
-class ConvCpu(Engine):
+class ConvCpu(StandIn):
     """Base of the engines."""
 
     name = "implicit_gemm_cpu"
