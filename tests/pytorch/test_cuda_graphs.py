@@ -25,7 +25,9 @@ def model(dtype):
     layers = [nn.Conv2d(16, 64, 3, padding=1, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(2)]
     layers += [nn.Conv2d(64, 256, 1), nn.BatchNorm2d(256), nn.ReLU(), nn.Conv2d(256, 64, 3, stride=2), nn.Flatten()]
     made = nn.Sequential(*layers, nn.Linear(64 * 16, 5)).cuda().to(dtype=dtype, memory_format=torch.channels_last)
-    return made, substitute(copy.deepcopy(made))
+    ours = copy.deepcopy(made)
+    substitute(ours)
+    return made, ours
 
 
 def batch(dtype, seed):
