@@ -2,7 +2,7 @@
 
 // Adds all slices, of which the first AHEAD are on their way; bring(s) starts the copies of another one, and finish(s) ends them
 template <int LEFT_ACROSS, int ACROSS, class Bring, class Finish>
-DEVICE void multiply_slices(float acc[MT][NT][4], u32 base, u32 a_bytes, int count, Bring bring, Finish finish) {
+DEVICE void multiply_slices(MmaSum acc[MT][NT][4], u32 base, u32 a_bytes, int count, Bring bring, Finish finish) {
     const int item = threadIdx.x, lane = item % 32;
     const int wm = item / 32 % (BM / WM) * WM, wn = item / 32 / (BM / WM) * WN;
 #ifdef PLANES
