@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
-LIMIT = 560  # seconds for each part; no test begins after 4/5 of them
+EACH = 60  # seconds for one test
 SHARDS = 6  # processes for one file
 COUNTS = re.compile(r"^all +(\d+) +(\d+) +(\d+)", re.M)  # passed, failed, skipped, in run.py's table
 REST = {  # names of files, and how many processes share each
@@ -39,7 +39,8 @@ SAMPLED = {"^test_mhas\\.py": 60, "^test_conv_fuzzer": 6, "^test_matmul_fuzzer":
 def suite(asked: argparse.Namespace, only: str, stride: int, first: int) -> list[str]:
     """Return the command that runs one of `stride` tests of cudnn-frontend's files."""
     command = [sys.executable, str(HERE / "run.py"), str(asked.frontend), "--device", asked.device, "--only", only]
-    return [*command, "--limit", str(LIMIT), "--stride", str(stride), "--first", str(first)]
+    command += ["--limit", str(asked.seconds), "--each", str(EACH)]
+    return [*command, "--stride", str(stride), "--first", str(first)]
 
 
 def commands(asked: argparse.Namespace) -> dict[str, list[str]]:
@@ -56,16 +57,15 @@ def commands(asked: argparse.Namespace) -> dict[str, list[str]]:
         return found
     if asked.part == "sigpy":
         program = str(HERE / "cupy13.py")
-        return {"sigpy": [sys.executable, program, "--sigpy", str(asked.sigpy), "--seconds", str(LIMIT * 0.8)]}
+        return {"sigpy": [sys.executable, program, "--sigpy", str(asked.sigpy), "--seconds", str(asked.seconds * 0.8)]}
     drawn = [sys.executable, str(HERE / "beside_cudnn.py"), "--count", str(asked.count), "--seed", str(asked.seed)]
     chains = ["--chains"] if asked.part == "chains" else []
-    return {
-        asked.part: [*drawn, *chains, "--seconds", str(LIMIT * 0.8), "--out", str(asked.logs / f"{asked.part}.json")]
-    }
+    out = ["--seconds", str(asked.seconds * 0.8), "--out", str(asked.logs / f"{asked.part}.json")]
+    return {asked.part: [*drawn, *chains, *out]}
 
 
-def run(made: dict[str, list[str]], logs: Path) -> bool:
-    """Run commands side by side; return whether all ended well and nothing was left out."""
+def run(made: dict[str, list[str]], logs: Path, limit: float) -> bool:
+    """Run commands side by side for so many seconds; return whether all ended well and nothing was left out."""
     logs.mkdir(parents=True, exist_ok=True)
     began, whole, total = time.monotonic(), True, [0, 0, 0]
     paths = {name: logs / f"{name}.log" for name in made}
@@ -76,7 +76,7 @@ def run(made: dict[str, list[str]], logs: Path) -> bool:
             running[name] = subprocess.Popen([*command, *more], stdout=log, stderr=subprocess.STDOUT)
     for name, process in running.items():
         try:
-            process.wait(max(1.0, LIMIT + 30 - (time.monotonic() - began)))
+            process.wait(max(1.0, limit + 30 - (time.monotonic() - began)))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -105,12 +105,13 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=300, help="drawn programs")
     parser.add_argument("--seed", type=int, default=19, help="of the drawn programs")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu tries the suites without a GPU")
+    parser.add_argument("--seconds", type=float, default=560, help="for the part; no test begins after 4/5 of them")
     parser.add_argument("--logs", type=Path, default=Path("foreign-logs"))
     asked = parser.parse_args()
     needed = {"mhas_v2": "frontend", "rest": "frontend", "sigpy": "sigpy"}.get(asked.part)
     if needed and getattr(asked, needed) is None:
         parser.error(f"{asked.part} needs --{needed} CHECKOUT")
-    return 0 if run(commands(asked), asked.logs) else 1
+    return 0 if run(commands(asked), asked.logs, asked.seconds) else 1
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@
     python tests/foreign/run.py cudnn-frontend --only mhas --stride 1
 
 PyTorch, pytest and looseversion are needed. Each file runs in a process of its own, at level L0 and sampled by the
-strides below; each notebook as well, judged by its own assertions. A table says how many passed.
+strides below; each notebook as well, judged by its own assertions. A table says how many passed; `--logs` has how long
+each test took, and where one was that took too long.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 LEFT_OUT = {  # files, and why
@@ -30,6 +31,7 @@ LEFT_OUT = {  # files, and why
     "test_sm90_prefill_oss_engine": "an engine in CuTe-DSL for Hopper",
     "test_sm100_rms_norm_silu_graph_api": "an engine in CuTe-DSL for Blackwell",
 }
+NOTHING = 5  # pytest's exit status where no test is chosen
 STRIDES = {  # of files with thousands of tests, on CPUs: one of so many of each function is run
     "test_mhas": 500,
     "test_mhas_v2": 25,
@@ -38,14 +40,14 @@ STRIDES = {  # of files with thousands of tests, on CPUs: one of so many of each
 }
 
 
-def command_of(file: Path, options: argparse.Namespace, report: Path) -> list[str]:
-    """Return what runs a file of tests, or a notebook."""
+def command_of(file: Path, options: argparse.Namespace, journal: Path, seconds: float) -> list[str]:
+    """Return what runs a file of tests, or a notebook; no test begins after so many seconds."""
     if file.suffix == ".ipynb":
         return [sys.executable, "-c", program(file)]
     stride = options.stride or (1 if options.device == "cuda" else STRIDES.get(file.stem, 1))
     given = ["-q", "-m", "L0", "-k", options.keyword, "-p", "no:cacheprovider", "-o", "addopts=", "--tb=short"]
-    sample = [f"--stride={stride}", f"--first={options.first}", f"--seconds={0.8 * options.limit}"]
-    return [sys.executable, "-m", "pytest", *given, *sample, f"--junitxml={report}", file.name]
+    sample = [f"--stride={stride}", f"--first={options.first}", f"--seconds={seconds}", f"--each={options.each}"]
+    return [sys.executable, "-m", "pytest", *given, *sample, f"--journal={journal}", file.name]
 
 
 def program(notebook: Path) -> str:
@@ -55,37 +57,54 @@ def program(notebook: Path) -> str:
     return "import stand_in\n" + re.sub(r"^(\s*)([!%].*)$", r"\1pass  # \2", text, flags=re.M)  # commands of the shell
 
 
-def run(file: Path, options: argparse.Namespace, report: Path) -> tuple[Counter[str], str]:
-    """Run a file; return how many tests passed, failed and were skipped, and what it printed."""
+def run(file: Path, options: argparse.Namespace, journal: Path) -> tuple[Counter[str], str]:
+    """Run a file; return how many tests passed, failed and were skipped, and what it printed.
+
+    A test that takes too long ends its process, and counts as failed; another process goes on behind it.
+    """
     path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "FOREIGN_DEVICE": options.device}
     environment["PYTEST_PLUGINS"] = "stand_in"  # of the processes that tests start as well
     environment["PORTADNN_BACKEND"] = options.backend or ("cuda" if options.device == "cuda" else "opencl")
-    try:
-        done = subprocess.run(
-            command_of(file, options, report),
-            cwd=file.parent,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=options.limit,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as late:
-        return Counter(failed=1), f"more than {options.limit:.0f} s\n{(late.stdout or b'').decode()}"
-    if file.suffix == ".ipynb":
-        return Counter(failed=1) if done.returncode else Counter(passed=1), done.stdout + done.stderr
-    if not report.exists():
-        return Counter(failed=1), f"ended with {done.returncode}\n" + done.stdout + done.stderr
-    return counts(report), done.stdout + done.stderr
+    end, printed = time.monotonic() + options.limit, ""
+    while True:
+        left = end - time.monotonic()
+        command = command_of(file, options, journal, max(left - 0.2 * options.limit, 0))
+        try:
+            done = subprocess.run(
+                command, cwd=file.parent, env=environment, capture_output=True, text=True, timeout=left, check=False
+            )
+        except subprocess.TimeoutExpired as late:
+            printed += f"the time is over: more than {options.limit:.0f} s\n{(late.stdout or b'').decode()}"
+            return counts(journal) or Counter(failed=1), printed
+        printed += done.stdout + done.stderr
+        if file.suffix == ".ipynb":
+            return Counter(failed=1) if done.returncode else Counter(passed=1), printed
+        broken = stuck(journal)
+        if broken is None:
+            found = counts(journal)
+            return found if found or done.returncode == NOTHING else Counter(failed=1), printed
+        with journal.open("a") as file_of_outcomes:
+            file_of_outcomes.write(json.dumps({"test": broken, "outcome": "failed", "seconds": options.each}) + "\n")
+        stacks = journal.with_suffix(".stacks")
+        printed += f"\nended in {broken}, after {options.each:.0f} s or by a fault\n{stacks.read_text()}\n"
+        stacks.unlink()
 
 
-def counts(report: Path) -> Counter[str]:
-    """Return how many tests of a report in JUnit's form passed, failed and were skipped."""
-    suite = next(ElementTree.parse(report).iter("testsuite"))
-    number = {name: int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")}
-    failed = number["failures"] + number["errors"]
-    return Counter(passed=number["tests"] - failed - number["skipped"], failed=failed, skipped=number["skipped"])
+def outcomes(journal: Path) -> dict[str, dict[str, Any]]:
+    """Return the last line of each test."""
+    lines = journal.read_text().splitlines() if journal.exists() else []
+    return {said["test"]: said for said in map(json.loads, lines)}
+
+
+def stuck(journal: Path) -> str | None:
+    """Return the test that a process ended in."""
+    return next((test for test, said in outcomes(journal).items() if "outcome" not in said), None)
+
+
+def counts(journal: Path) -> Counter[str]:
+    """Return how many tests passed, failed and were skipped; one that never ended failed."""
+    return Counter(said.get("outcome", "failed") for said in outcomes(journal).values())
 
 
 def files_of(checkout: Path, only: str) -> list[Path]:
@@ -108,6 +127,7 @@ def main() -> int:
     parser.add_argument(
         "--limit", type=float, default=1800, help="seconds for a file; no test begins after 4/5 of them"
     )
+    parser.add_argument("--each", type=float, default=120, help="seconds for one test; what takes longer failed")
     parser.add_argument("--logs", type=Path, help="a folder for what each file prints")
     options = parser.parse_args()
     if options.checkout is None:
@@ -120,14 +140,17 @@ def main() -> int:
             continue
         with tempfile.TemporaryDirectory() as folder:
             began = time.monotonic()
-            found, printed = run(file, options, Path(folder) / "report.xml")
+            journal = Path(folder) / "journal.jsonl"
+            found, printed = run(file, options, journal)
+            slow = sorted(outcomes(journal).values(), key=lambda said: -said.get("seconds", options.limit))
         total += found
         row = f"{found['passed']:6} {found['failed']:6} {found['skipped']:7} {time.monotonic() - began:7.0f}"
         row += "  the time was over before all had run" * ("the time is over" in printed)
         print(f"{file.stem[:44]:44} {row}", flush=True)
         if options.logs:
             options.logs.mkdir(parents=True, exist_ok=True)
-            (options.logs / f"{file.stem}.log").write_text(printed)
+            slowest = [f"{said.get('seconds')} s {said.get('outcome')} {said['test']}\n" for said in slow]
+            (options.logs / f"{file.stem}.log").write_text(printed + "\n" + "".join(slowest))
     print(f"{'all':44} {total['passed']:6} {total['failed']:6} {total['skipped']:7}")
     return total["failed"] > 0
 
