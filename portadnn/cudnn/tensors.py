@@ -67,7 +67,10 @@ def cudnnSetTensorNdDescriptor(tensorDesc, dataType, nbDims, dimA, strideA):
 
 def cudnnSetTensorNdDescriptorEx(tensorDesc, format, dataType, nbDims, dimA):
     made(tensorDesc, TensorDescriptor, "tensorDesc")
-    _set_packed(tensorDesc, format, dataType, integers(dimA, nbDims, "dimA"))
+    dims = integers(dimA, nbDims, "dimA")
+    if min(dims, default=1) < 1:
+        raise BadParam(argument="dimA", expected="dims of at least 1", got=dims)
+    _set_packed(tensorDesc, format, dataType, dims)
 
 
 def cudnnGetTensorNdDescriptor(tensor, nbDimsRequested):

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from tests.beside_cudnn import programs  # noqa: E402
-from tests.beside_cudnn.judging import KINDS  # noqa: E402
+from tests.beside_cudnn.judging import KINDS, refused  # noqa: E402
 
 EXAMPLES = 3  # of each kind and function that are printed
 
@@ -68,7 +68,9 @@ class Shard:
         return False
 
     def _note_end(self, begun: dict[str, Any]) -> None:
-        words = {"number": begun["begun"], "name": begun["name"], "kind": "ended", "detail": begun.get("ours", "")}
+        """Note a program that ended its process; deliberate where portadnn refused a wrong argument before."""
+        kind = "deliberate" if begun.get("refused") else "ended"
+        words = {"number": begun["begun"], "name": begun["name"], "kind": kind, "detail": begun.get("ours", "")}
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(words) + "\n")
 
@@ -84,9 +86,12 @@ def work(given: argparse.Namespace) -> None:
         for number in range(given.start, given.count, given.step):
             if time.monotonic() > until:
                 break
-            name = programs.name_of(number, given.only)
-            file.write(json.dumps({"begun": number, "name": name}) + "\n")
-            ours, found = pair.compare(number, given.seed, given.only)
+            begun = {"begun": number, "name": programs.name_of(number, given.only)}
+            name = begun["name"]
+            file.write(json.dumps(begun) + "\n")
+            ours = pair.ours(number, given.seed, given.only)
+            file.write(json.dumps({**begun, "ours": str(ours.calls[-1:]), "refused": refused(ours)}) + "\n")
+            found = pair.beside(ours, number, given.seed, given.only)
             words = {"number": number, "name": name, "kind": found.kind, "detail": found.detail, "tags": ours.tags}
             file.write(json.dumps({**words, "calls": len(ours.calls)}) + "\n")
             if pair.lost:

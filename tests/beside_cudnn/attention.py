@@ -54,6 +54,8 @@ def attention(side: Side) -> None:
         side.tag("identity projection")
     one_to_one = draw.choice((0, 0, 1)) if beams > 1 else draw.choice((0, 1))
     mode = 2 * biases + one_to_one
+    if one_to_one and beams > 1:
+        side.tag("one to one with beams")
     training = draw.random() < 0.6
     math_type = draw.choice((3, 0)) if kind == 0 else 0
     setting = mode, heads, draw.choice((1.0, 0.5)), kind, 0 if kind == 2 else kind, math_type, None, None
@@ -95,6 +97,7 @@ def attention(side: Side) -> None:
     how = {"length": 16 * (keys + max(sizes)), "terms": 8.0, "tf32": math_type == 0 and kind == 0, "between": True}
     found = side.read(out, dtype).reshape(values[3].shape)
     inside = (np.arange(steps)[:, None] < np.array(lengths)).reshape(steps, batch, beams, 1)
+    inside_out = inside
     kept = np.where(inside, found.transpose(np.argsort(axes)), 0)  # it writes anything behind the lengths
     side.output("out", kept if current < 0 else kept[current], **how)
     if not training:
@@ -117,6 +120,11 @@ def attention(side: Side) -> None:
     last = rooms[0], weights, dw, *spaces[2:]
     side.call("cudnnMultiHeadAttnBackwardWeights", handle, desc, adding, *triples, *last)
     numbers = side.read(dw, dtype)
+    if not side.real and len(places) == 8 and places[7][0] >= 0:
+        # the library's gradient of the outputs' biases has the rows behind a query's length, too
+        place, dims, strides = places[7]
+        rows = np.where(inside_out, 0, side.read(above, dtype).reshape(values[3].shape).transpose(np.argsort(axes)))
+        _view(numbers, place, dims, strides)[...] += rows.sum((0, 1, 2)).astype(dtype).reshape(dims)
     for i, (place, dims, strides) in enumerate(places):
         if place >= 0:
             side.output(f"dw{i}", _view(numbers, place, dims, strides), **{**how, "terms": 64.0})

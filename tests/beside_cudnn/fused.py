@@ -157,7 +157,7 @@ def itself(side: Side) -> None:
     if which == 0:
         side.call("cudnnGetProperty", draw.choice((0, 1, 2, 7)))
     elif which == 1:
-        found = side.call("cudnnQueryRuntimeError", side.handle, draw.choice((0, 1, 2, 9)))
+        found = side.runtime_error(draw.choice((0, 1, 2, 9)))
         side.output("status", [int(found[0])])
     elif which == 2:
         side.tag("no callback")

@@ -23,7 +23,8 @@ DELIBERATE: dict[str, tuple[tuple[str, ...], str]] = {
     "clip": (("wrong",), "a clipped LSTM's cell that reaches its limit passes no gradient on"),
     "empty sequence": (("wrong", "ours accepts"), "The final states of a sequence of length 0"),
     "columns of bytes": (("ours accepts",), "`cudnnIm2Col` of INT8"),
-    "narrow indices": (("wrong", "ours accepts"), "indices of 8 and 16 bits with 32 bits each"),
+    "other indices": (("wrong", "ours accepts"), "indices of 8, 16 and 64 bits with 32 bits each"),
+    "one to one with beams": (("ours accepts",), "CUDNN_ATTN_QUERYMAP_ONE_TO_ONE with a beam size above 1"),
     "nothing reduced": (("ours accepts",), "refuses to reduce no dimension"),
     "filters of vectors": (("ours accepts",), "`cudnnTransformFilter` to INT8x4 and INT8x32"),
     "unpacked without padding": (("ours accepts",), "unpacked layouts without CUDNN_RNN_PADDED_IO_ENABLED"),
@@ -103,12 +104,17 @@ def _verdict(ours: Answer, theirs: Answer) -> Verdict:
     return Verdict("equal")
 
 
+def refused(ours: Answer) -> str:
+    """Return which wrong argument portadnn refused; nothing where it did not."""
+    wrong = next((tag for tag in ours.tags if tag.startswith("wrong ")), "")
+    return wrong if ours.status != "SUCCESS" and not ours.written else ""
+
+
 def verdict(ours: Answer, theirs: Answer) -> Verdict:
     """Return how portadnn's answer compares with cuDNN's."""
     found = _verdict(ours, theirs)
-    wrong = next((tag for tag in ours.tags if tag.startswith("wrong ")), "")
-    if wrong and ours.status != "SUCCESS" and found.kind != "equal" and not ours.written:
-        return Verdict("deliberate", f"{REFUSES}: {wrong}: {found.detail}")
+    if refused(ours) and found.kind != "equal":
+        return Verdict("deliberate", f"{REFUSES}: {refused(ours)}: {found.detail}")
     for tag in ours.tags:
         kinds, words = DELIBERATE.get(tag, ((), ""))
         if found.kind in kinds and not ours.written:

@@ -12,7 +12,7 @@ from portadnn_backends.vendor_cudnn.connection import CupyConnection
 from portadnn_backends.vendor_cudnn.library import load
 
 from . import attention, fused, integers, sequences, tensors
-from .judging import Verdict, verdict
+from .judging import Verdict, refused, verdict
 from .sides import Answer, Ours, Real, Side, Stop
 
 PROGRAMS: dict[str, Callable[[Side], None]] = {
@@ -67,17 +67,32 @@ class Pair:
 
     def compare(self, number: int, seed: int, only: str = "") -> tuple[Answer, Verdict]:
         """Make a program on both sides."""
-        name = name_of(number, only)
-        drawn, wrong = zlib.crc32(f"{seed} {number}".encode()), name.startswith(WRONG)
-        program = PROGRAMS[name.removeprefix(WRONG)]
-        ours = self._run(Ours(self.handle, drawn, wrong), program)
+        ours = self.ours(number, seed, only)
+        return ours, self.beside(ours, number, seed, only)
+
+    def ours(self, number: int, seed: int, only: str = "") -> Answer:
+        """Make a program with portadnn."""
+        drawn, wrong, program = self._drawn(number, seed, only)
+        return self._run(Ours(self.handle, drawn, wrong), program)
+
+    def beside(self, ours: Answer, number: int, seed: int, only: str = "") -> Verdict:
+        """Make a program with the other side, and compare what it gives with portadnn's answer."""
+        drawn, wrong, program = self._drawn(number, seed, only)
         other: Any = self.connection and Real(self.connection, drawn, wrong)
         try:
             theirs = self._run(other or Ours(self.handle, drawn, wrong), program)
+        except (ArithmeticError, IndexError, MemoryError, ValueError) as error:  # sizes that are none
+            return Verdict("deliberate" if refused(ours) else "ended", f"{ours.calls[-1:]}: {error}")
         except Exception as error:  # the context is lost, or the library lacks the function
             self.lost = not isinstance(error, dnn.NotSupported)
-            return ours, Verdict("ended" if self.lost else "deliberate", f"{ours.calls[-1:]}: {error}")
-        return ours, verdict(ours, theirs)
+            known = refused(ours) or not self.lost
+            return Verdict("deliberate" if known else "ended", f"{ours.calls[-1:]}: {error}")
+        return verdict(ours, theirs)
+
+    def _drawn(self, number: int, seed: int, only: str) -> tuple[int, bool, Callable[[Side], None]]:
+        name = name_of(number, only)
+        drawn = zlib.crc32(f"{seed} {number}".encode())
+        return drawn, name.startswith(WRONG), PROGRAMS[name.removeprefix(WRONG)]
 
     def _run(self, side: Side, program: Callable[[Side], None]) -> Answer:
         with contextlib.suppress(Stop):

@@ -80,10 +80,11 @@ class Function:
         status = self.function(*words)
         if status:
             raise error_of(status)(f"{self.name}: {status}")
-        return self._returned(found)
+        asked = [w for p, w in zip(self.parameters, words, strict=True) if p.name.endswith("Requested")]
+        return self._returned(found, asked[0] if asked else MOST)
 
-    def _returned(self, found: dict[str, Any]) -> Any:
-        count = found["nbDims"][0] if "nbDims" in found else MOST
+    def _returned(self, found: dict[str, Any], asked: int) -> Any:
+        count = min(found["nbDims"][0], asked) if "nbDims" in found else MOST
         lists = {p.name for p in self.parameters if p.type.endswith("[]")}
         values = [tuple(array[:count]) if name in lists else array[0] for name, array in found.items()]
         return values[0] if len(values) == 1 else tuple(values) if values else None

@@ -121,6 +121,10 @@ class Side:
         """Return the bytes of parameters, workspace and reserve space; C is not asked for the last in inference."""
         return self.call("cudnnGetMultiHeadAttnBuffers", self.handle, desc)  # type: ignore[no-any-return]
 
+    def runtime_error(self, mode: int) -> Any:
+        """Return what the device says of itself; C demands NULL for the tag."""
+        return self.call("cudnnQueryRuntimeError", self.handle, mode)
+
     def host(self, value: float, kind: str = "float32") -> Any:
         """Return a number that C takes by address."""
         raise NotImplementedError
@@ -302,6 +306,10 @@ class Real(Side):
     def attention_buffers(self, desc: Any, training: bool) -> tuple[int, int, int]:
         self.of("cudnnGetMultiHeadAttnBuffers").null = () if training else ("reserveSpaceSizeInBytes",)
         return super().attention_buffers(desc, training)
+
+    def runtime_error(self, mode: int) -> Any:
+        self.of("cudnnQueryRuntimeError").null = ("tag",)
+        return super().runtime_error(mode)
 
     def host(self, value: float, kind: str = "float32") -> Any:
         array = np.array([value], kind)

@@ -26,7 +26,9 @@ def converted(side: Side) -> None:
         dims = dims[0], 32, *dims[2:]
     layouts = [2 if "x" in kind else draw.choice((0, 1)) for kind in (source, dest)]
     alpha, beta = draw.choice((1, 1, 0.5, 2)), draw.choice((0, 0, 0, 1, 0.5))
-    scale = "float64" if "DOUBLE" in (source, dest) and source != "INT8" else "float32"  # of bytes it reads FLOAT
+    # to DOUBLE, from another type that lies alike, the library reads FLOAT
+    alike = layouts[0] == layouts[1] and source != "DOUBLE"
+    scale = "float64" if "DOUBLE" in (source, dest) and not alike else "float32"
     x, prior = drawn(side, source, dims), drawn(side, dest, dims)
     given = side.put(laid(x, source, layouts[0]), "x")
     out = side.put(laid(prior, dest, layouts[1]), "y", output=True)
@@ -106,8 +108,8 @@ def reduced(side: Side) -> None:
     double = "DOUBLE" in (source, dest)
     kind = {8: 3, 16: 2, 32: 0, 64: 1}[size]
     setting = op, int(double), draw.choice((0, 1)), indices, kind
-    if indices and size < 32:
-        side.tag("narrow indices")
+    if indices and size != 32:
+        side.tag("other indices")
     if c_dims == dims:
         side.tag("nothing reduced")
     desc = side.descriptor("ReduceTensor", "cudnnSetReduceTensorDescriptor", *setting)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from dataclasses import replace
 
+import integer_layouts as layouts
 import numpy as np
 import pytest
 from graphs import D
@@ -12,7 +14,10 @@ from host_cuda_device import COMPILER, HostCuda
 from test_nvrtc import EACH, compile_recorded, recorder_of
 
 import portadnn as dnn
+from portadnn import cudnn
 from portadnn import graph as api
+from portadnn.cudnn.convolution import integers
+from portadnn.graph.fusion.engine import RegionsEngine
 from portadnn_backends.engines.conv import tensor_core
 from portadnn_backends.fusion.product import choice
 from portadnn_backends.fusion.product.engine import ProductEngine
@@ -117,6 +122,37 @@ def test_bytes_at_odd_addresses_are_float(reference, tmp_path):
     graph = graph_of(reference, (1, 16, 4, 4), (8, 16, 1, 1), (1, 8, 4, 4), 1, 0, (D.INT8, D.FLOAT, D.INT8), 0.5)
     assert choice.chosen_for(graph, device.info).engine is BYTES
     assert choice.chosen_for(graph, device.info, aligned=False).engine is not BYTES
+
+
+class Handle:
+    """What plans of graphs ask a handle for."""
+
+    backend = "cuda"
+
+    def __init__(self, device):
+        self.device, self.info, self.lock = device, device.info, threading.RLock()
+
+
+@pytest.mark.parametrize("kind", ["INT8x4", "INT8x32"])
+def test_vectors_of_bytes_are_multiplied_as_bytes(kind, reference):
+    """Between passes that put their channels side by side, and back."""
+    recorder = recorder_of(EACH[-1].values[0])
+    recorder.owns = lambda memory: True
+    x, w = (layouts.tensor_descriptor(kind, (8, 128, 14, 14)), layouts.filter_descriptor(kind, (64, 128, 3, 3)))
+    conv = cudnn.cudnnCreateConvolutionDescriptor()
+    cudnn.cudnnSetConvolution2dDescriptor(conv, 1, 1, 1, 1, 1, 1, 1, cudnn.CUDNN_DATA_INT32)
+    y = layouts.tensor_descriptor(kind, (8, 64, 14, 14))
+    call = integers.checked(x.value, w.value, conv.value, y.value, 0)
+    graph = integers._graph(reference, call, False, None, dnn.ActivationDescriptor("relu")).graph
+    graph.build_operation_graph()
+    engine = RegionsEngine(Handle(recorder))
+    frozen = graph._graph_frozen()
+    assert engine.reasons(frozen, recorder.info) == []
+    engine.tuned(frozen, recorder, {})
+    names = [name for _, name, _ in recorder.sources.values()]
+    assert names.count("conv_mma") == 1
+    assert len(names) == 4
+    assert "MMA_BYTES" in next(source for source, (_, name, _) in recorder.sources.items() if name == "conv_mma")
 
 
 class Whole(HostCuda):

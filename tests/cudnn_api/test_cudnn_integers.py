@@ -173,6 +173,41 @@ def test_convolution_takes_reordered_filters(handle):
     np.testing.assert_array_equal(got, saturated(wanted, np.int8))
 
 
+@everywhere()
+def test_taps_of_vectors_may_be_apart(handle):
+    """Those of INT8x32, as in cuDNN 9.19."""
+    x, w = numbers("INT8", (1, 32, 5, 6)), numbers("INT8", (32, 32, 2, 2))
+    spread = np.zeros((32, 32, 3, 4), np.int8)
+    spread[:, :, ::2, ::3] = w
+    wanted = saturated(sums(x, spread, 1, 0, False).astype(np.float32) / 512, np.int8)
+    conv = cudnn.cudnnCreateConvolutionDescriptor()
+    cudnn.cudnnSetConvolution2dDescriptor(conv, 0, 0, 1, 1, 2, 3, cudnn.CUDNN_CROSS_CORRELATION, cudnn.CUDNN_DATA_INT32)
+    given = upload(handle, bits(x, "INT8x32")), upload(handle, bits(w, "INT8x32"))
+    out, y_desc = upload(handle, np.zeros(wanted.size, np.int8)), tensor_descriptor("INT8x32", wanted.shape)
+    first = tensor_descriptor("INT8x32", x.shape), given[0], filter_descriptor("INT8x32", w.shape), given[1], conv
+    cudnn.cudnnConvolutionForward(handle, 1 / 512, *first, PRECOMP, None, 0, 0, y_desc, out)
+    np.testing.assert_array_equal(logical(handle, out, "INT8x32", wanted.shape, np.int8), wanted)
+
+
+@everywhere()
+@pytest.mark.parametrize("kind", ["FLOAT", "INT8x4"])
+def test_filters_of_any_type_are_copied(handle, kind):
+    """NO_REORDER has no demands, as in cuDNN 9.19."""
+    w, bias = numbers(kind, (5, 8, 2, 3)), RNG.standard_normal(5).astype(np.float32)
+    out, b_out = upload(handle, np.zeros(w.nbytes, np.uint8)), upload(handle, np.zeros(5, np.float32))
+    given = filter_descriptor(kind, w.shape), cudnn.CUDNN_NO_REORDER, upload(handle, bits(w, kind)), out
+    cudnn.cudnnReorderFilterAndBias(handle, *given, 1, upload(handle, bias), b_out)
+    np.testing.assert_array_equal(handle.to_numpy(out), bits(w, kind))
+    np.testing.assert_array_equal(handle.to_numpy(b_out).view(np.float32), bias)
+
+
+@pytest.mark.parametrize("kind", ["FLOAT", "INT8"])
+def test_dims_of_0_are_refused(reference, kind):
+    """By cudnnSetTensorNdDescriptorEx, as in cuDNN 9.19."""
+    with pytest.raises(dnn.BadParam, match="dimA"):
+        tensor_descriptor(kind, (0, 4, 2, 2))
+
+
 REFUSED = [
     (dnn.NotSupported, "types", {"y": ("INT8", 0)}),
     (dnn.NotSupported, "compute_type", {"compute": cudnn.CUDNN_DATA_FLOAT}),
@@ -180,6 +215,7 @@ REFUSED = [
     (dnn.NotSupported, "algo", {"algo": cudnn.CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD}),
     (dnn.BadParam, "y.dims", {"dims": (1, 8, 3, 4)}),
     (dnn.BadParam, "NCHW_VECT_C", {"x_layout": 0}),
+    (dnn.BadParam, "INT8x4 by FLOAT", {"w": ("FLOAT", 0)}),
     (dnn.BadParam, "NULL", {"out": None}),
 ]
 
@@ -188,7 +224,9 @@ REFUSED = [
 def test_what_cudnn_refuses_of_bytes(reference, error, text, change):
     kind, layout = change.get("y", ("INT8x4", 2))
     y = tensor_descriptor(kind, change.get("dims", (1, 8, 4, 4)), layout)
-    x, w = tensor_descriptor("INT8x4", (1, 8, 4, 4), change.get("x_layout")), filter_descriptor("INT8x4", (8, 8, 1, 1))
+    x = tensor_descriptor("INT8x4", (1, 8, 4, 4), change.get("x_layout"))
+    w_kind, w_layout = change.get("w", ("INT8x4", 2))
+    w = filter_descriptor(w_kind, (8, 8, 1, 1), w_layout)
     conv = cudnn.cudnnCreateConvolutionDescriptor()
     d = change.get("dilation", 1)
     compute = change.get("compute", cudnn.CUDNN_DATA_INT32)
@@ -208,10 +246,13 @@ def test_channels_come_in_fours(reference, c, k):
         cudnn.cudnnConvolutionForward(reference, 1, x, memory, w, memory, convolution(), PRECOMP, None, 0, 0, y, memory)
 
 
-@pytest.mark.parametrize(("layout", "able"), [(0, [PRECOMP, GEMM]), (1, [PRECOMP])])
-def test_algorithms_of_bytes(reference, layout, able):
-    """The implicit products; only one of them writes channels last."""
-    x, w = tensor_descriptor("INT8x4", (1, 8, 4, 4)), filter_descriptor("INT8x4", (8, 8, 1, 1))
+@pytest.mark.parametrize(
+    ("kind", "layout", "able"), [("INT8x4", 0, [PRECOMP, GEMM]), ("INT8x4", 1, [PRECOMP]), ("INT8", 1, [PRECOMP, GEMM])]
+)
+def test_algorithms_of_bytes(reference, kind, layout, able):
+    """The implicit products; only one of them writes channels last of vectors."""
+    given = 1 if kind == "INT8" else None
+    x, w = tensor_descriptor(kind, (1, 8, 4, 4), given), filter_descriptor(kind, (8, 8, 1, 1), given)
     y, conv = tensor_descriptor("FLOAT", (1, 8, 4, 4), layout), convolution()
     count, found = cudnn.cudnnGetConvolutionForwardAlgorithm_v7(reference, x, w, conv, y, 8)
     assert count == len(found) == 8

@@ -20,7 +20,6 @@ from ...handle import Handle
 from ...ops.convolution.algorithms import ConvolutionFwdAlgoPerf
 from ..integer_graphs import Composed, composed, factor, memory_of
 from ..storage import Stored, stored, type_name
-from ..transforms import split
 
 # Types of x and w, and those that y may have.
 _OUTPUTS = {
@@ -32,7 +31,6 @@ _OUTPUTS = {
 }
 _EXACT = 2**24  # FLOAT holds every integer up to here
 _LARGEST = {"INT8": 128 * 128, "UINT8": 255 * 128}  # of a product
-_REORDERED = (4, 8, 32)  # channels at which a reordered filter's and bias's 32 are split
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,8 @@ def checked(x: Any, w: Any, conv: dnn.ConvolutionDescriptor, y: Any, reorder: in
     types = type_name(x), type_name(w)
     if types not in _OUTPUTS or type_name(y) not in _OUTPUTS[types]:
         known = "; ".join(f"{a} by {b} to {' or '.join(c)}" for (a, b), c in _OUTPUTS.items())
-        raise NotSupported(argument="types", expected=known, got=f"{types[0]} by {types[1]} to {type_name(y)}")
+        refusal = BadParam if layouts[0].lanes > 1 == layouts[1].lanes else NotSupported  # as cuDNN 9.19
+        raise refusal(argument="types", expected=known, got=f"{types[0]} by {types[1]} to {type_name(y)}")
     if conv.compute_type is not DataType.INT32:
         got = "FLOAT" if conv.compute_type is None else conv.compute_type.name
         raise NotSupported(argument="conv.compute_type", expected="INT32 for bytes", got=got)
@@ -89,8 +88,8 @@ def checked(x: Any, w: Any, conv: dnn.ConvolutionDescriptor, y: Any, reorder: in
         raise NotSupported(argument="x.dims", expected="4 dims for bytes", got=x.dims)
     if conv.groups != 1:
         raise NotSupported(argument="conv.groups", expected="1 for bytes", got=conv.groups)
-    if set(conv.dilation or ()) != {1}:
-        raise NotSupported(argument="conv.dilation", expected="1 for bytes", got=conv.dilation)
+    if layouts[0].lanes != 32 and set(conv.dilation or ()) != {1}:
+        raise NotSupported(argument="conv.dilation", expected="1 for bytes but INT8x32", got=conv.dilation)
     vectors = layouts[0].lanes > 1
     if not vectors:
         _check_rows(layouts)
@@ -98,7 +97,7 @@ def checked(x: Any, w: Any, conv: dnn.ConvolutionDescriptor, y: Any, reorder: in
     if reordered and w.dims[0] % 32:
         raise NotSupported(argument="w.dims[0]", expected="a multiple of 32 for a reordered filter", got=w.dims[0])
     algos = (ConvolutionFwdAlgo.IMPLICIT_PRECOMP_GEMM, ConvolutionFwdAlgo.IMPLICIT_GEMM)
-    return Call(*layouts, conv, reordered, algos if vectors and not _channels_last(layouts[2]) else algos[:1])
+    return Call(*layouts, conv, reordered, algos[:1] if vectors and _channels_last(layouts[2]) else algos)
 
 
 def _check_rows(layouts: Sequence[Stored]) -> None:
@@ -162,27 +161,37 @@ def run(
 def _graph(
     handle: Handle, call: Call, plain: bool, prior: Stored | None, activation: dnn.ActivationDescriptor | None
 ) -> Composed:
-    made = Composed(handle)
+    made, y = Composed(handle), call.y
+    apart = y.lanes > 1 and prior is None  # rounded where the products are, then moved; else read and written in place
+    places = y.dims if apart else y.places
+    before = None if prior is None else made.tensor("prior", prior)
+    bias = None if activation is None else _bias(made, call, places)
     total = _sums(made, call)
-    places = [call.y] if prior is None else [call.y, prior]
-    lanes = _REORDERED if call.reordered else sorted({place.lanes for place in places} - {1})
-    dims, steps = split(call.y.dims, places, lanes)
-    if lanes:
-        total = _reshaped(made, total, dims)
+    if places != y.dims:
+        total = _reshaped(made, total, "FLOAT", places)
     if not plain:
-        total = made.scaled(total, "alpha", len(dims))
-    if prior is not None:
-        before = made.laid_out("prior", prior.type, dims, steps[-1])
-        total = made.graph.add(total, made.scaled(before, "beta", len(dims)))
+        total = made.scaled(total, "alpha", len(places))
+    if before is not None:
+        total = made.graph.add(total, made.scaled(before, "beta", len(places)))
     if activation is not None:
-        k = call.y.dims[1]
-        at = (32, 4, 16, 1) if call.reordered else [k // dims[1], *(1 for _ in lanes)]
-        ones = [1] * (len(dims) - 1 - len(at))
-        bias = made.laid_out("bias", "FLOAT", (1, *dims[1 : 1 + len(at)], *ones), (k, *at, *ones))
         total = _activated(made, made.graph.add(total, bias), activation)
     total = made.graph.identity(total)
-    made.stored("y", made.type(call.y.type), dims, steps[0], total)
+    if apart:
+        total.set_dim(list(y.dims)).set_stride(_rows(y.dims)).set_data_type(made.type(y.type))
+        total = made.graph.identity(_reshaped(made, total, y.type, y.places, y.steps))
+    made.result("y", y, total)
     return made
+
+
+def _bias(made: Composed, call: Call, places: Sequence[int]) -> Any:
+    """Return the bias, FLOAT, with the dims of a result's channels and of its vectors, if they are apart."""
+    count, k = len(places) - len(call.y.dims), call.y.dims[1]
+    dims = (1, *places[1 : 2 + count], *(1 for _ in call.y.dims[2:]))
+    steps = [math.prod(dims[i + 1 :]) for i in range(len(dims))]
+    if not call.reordered:
+        return made.laid_out("bias", "FLOAT", dims, tuple(steps))
+    split = (1, k // 32, 4, 2, 4, 1, 1)
+    return _reshaped(made, made.laid_out("bias", "FLOAT", split, (k, 32, 4, 16, 1, 1, 1)), "FLOAT", dims, steps)
 
 
 def _sums(made: Composed, call: Call) -> Any:
@@ -191,7 +200,7 @@ def _sums(made: Composed, call: Call) -> Any:
 
     image = made.tensor("x", call.x)
     if call.x.lanes > 1:
-        image = _reshaped(made, image, call.x.dims, call.x.type)
+        image = _reshaped(made, image, call.x.type, call.x.dims)
     (k, c, r, s), lanes = call.w.dims, call.w.lanes
     if call.reordered:
         places = (k // 8, 4, 2, c // 32, 8, 4, r, s)
@@ -200,14 +209,14 @@ def _sums(made: Composed, call: Call) -> Any:
     else:
         weight = made.tensor("w", call.w)
     if lanes > 1:
-        weight = _reshaped(made, weight, call.w.dims, call.w.type)
+        weight = _reshaped(made, weight, call.w.type, call.w.dims)
     conv = call.conv
     result = made.graph.conv_fprop(
         image,
         weight,
         padding=list(conv.padding),
         stride=list(conv.stride or ()),
-        dilation=[1, 1],
+        dilation=list(conv.dilation or ()),
         convolution_mode=convolution_mode[conv.mode.name],
         compute_data_type=made.type("FLOAT" if call.exact else "INT32"),
     )
@@ -216,13 +225,19 @@ def _sums(made: Composed, call: Call) -> Any:
     return made.graph.identity(result.set_data_type(made.type("INT32")))  # rounded to FLOAT before anything else
 
 
-def _reshaped(made: Composed, value: Any, dims: tuple[int, ...], type: str = "FLOAT") -> Any:
-    """Return the same elements with dims split or joined."""
+def _rows(dims: tuple[int, ...]) -> list[int]:
+    """Return strides with the channels innermost, where tensor cores read whole chunks of them."""
+    return list(dnn.TensorDescriptor(dims, format=TensorFormat.NHWC).strides)
+
+
+def _reshaped(made: Composed, value: Any, type: str, dims: Sequence[int], steps: Sequence[int] = ()) -> Any:
+    """Return the same elements with channels split into vectors or joined; without `steps` channels are innermost."""
     from ...graph import reshape_mode
 
     result = made.graph.reshape(value, reshape_mode=reshape_mode.LOGICAL)
-    strides = [math.prod(dims[i + 1 :]) for i in range(len(dims))]
-    return result.set_dim(list(dims)).set_stride(strides).set_data_type(made.type(type))
+    if not steps:
+        steps = _rows(tuple(dims)) if len(dims) < 5 else [math.prod(dims[i + 1 :]) for i in range(len(dims))]
+    return result.set_dim(list(dims)).set_stride(list(steps)).set_data_type(made.type(type))
 
 
 def _activated(made: Composed, value: Any, activation: dnn.ActivationDescriptor) -> Any:

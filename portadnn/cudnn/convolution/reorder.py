@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import portadnn as dnn
 
 from ...arguments import as_integer
 from ...enums import ConvolutionMode
 from ...errors import BadParam, NotSupported
+from ...handle import Handle
 from ..boxes import Box, Side, cleared, copied
 from ..calls import c_value
 from ..descriptors import TensorDescriptor, value_of
 from ..integer_graphs import memory_of
-from ..storage import Stored, stored, type_name
+from ..storage import Stored, span, stored, type_name
 from ..transforms import placed
 
 NO_REORDER = 1
@@ -25,31 +27,44 @@ def cudnnReorderFilterAndBias(
 ):
     plain = int(c_value("cudnnReorderType_t", reorderType, "reorderType")) == NO_REORDER
     with_bias = as_integer(reorderBias, "reorderBias") != 0
-    if type_name(filter) != "INT8x32":
-        raise NotSupported(argument="filterDesc", expected="INT8x32 in NCHW_VECT_C", got=type_name(filter))
     place = stored(filter)
     k, c, *taps = place.dims
-    if len(taps) != 2 or (not plain and k % 32):
-        raise NotSupported(argument="filterDesc", expected="4 dims and filters in multiples of 32", got=place.dims)
+    if not plain and (type_name(filter) != "INT8x32" or len(taps) != 2 or k % 32):
+        wanted = "INT8x32 in NCHW_VECT_C with 4 dims and filters in multiples of 32"
+        raise NotSupported(argument="filterDesc", expected=wanted, got=f"{type_name(filter)} of {place.dims}")
     pairs = [(raw_filterData, "filterData"), (reorderedFilterData, "reorderedFilterData")]
     pairs += [(biasData, "biasData"), (reorderedBiasData, "reorderedBiasData")] if with_bias else []
     memory = [memory_of(handle, one, name) for one, name in pairs]  # all of it, before anything is written
-    r, s = taps
-    row = c * r * s  # bytes of a filter
-    dims: tuple[int, ...] = (k, c // 32, 32, r, s)
-    source: tuple[int, ...] = (row, 32 * r * s, 1, 32 * s, 32)
-    dest = source
-    if not plain:  # filters 4 by 2 in each 8, channels 8 by 4 in each 32
+    if plain:
+        _moved(handle, memory[:2], ("INT8", (1, 1, 1, span(place))))
+    else:  # filters 4 by 2 in each 8, channels 8 by 4 in each 32
+        r, s = taps
+        row = c * r * s  # bytes of a filter
         dims = (k // 8, 4, 2, c // 32, 8, 4, r, s)
         source = (8 * row, 2 * row, row, 32 * r * s, 4, 1, 32 * s, 32)
         dest = (256, 4, 128, 32 * k * r * s, 16, 1, 32 * k * s, 32 * k)
-    sides = ("INT8", dims, source, memory[0], "filterData"), ("INT8", dims, dest, memory[1], "reorderedFilterData")
-    placed(handle, *sides, 1.0, 0.0)
-    if with_bias:
-        dims, steps = ((k // 32, 4, 2, 4), (32, 8, 4, 1)) if not plain else ((1, 1, 1, k), (k, k, k, 1))
-        there = (32, 4, 16, 1) if not plain else steps
-        bias = ("FLOAT", dims, steps, memory[2], "biasData"), ("FLOAT", dims, there, memory[3], "reorderedBiasData")
-        placed(handle, *bias, 1.0, 0.0)
+        _moved(handle, memory[:2], ("INT8", dims), source, dest)
+    if with_bias and plain:
+        _moved(handle, memory[2:], ("FLOAT", (1, 1, 1, k)))
+    elif with_bias:
+        _moved(handle, memory[2:], ("FLOAT", (k // 32, 4, 2, 4)), (32, 8, 4, 1), (32, 4, 16, 1))
+
+
+def _moved(
+    handle: Handle,
+    memory: Sequence[Any],
+    what: tuple[str, tuple[int, ...]],
+    source: tuple[int, ...] = (),
+    dest: tuple[int, ...] = (),
+) -> None:
+    """Copy a type and dims from strides to strides, by default those of packed rows."""
+    kind, dims = what
+    packed = dnn.TensorDescriptor(dims).strides if not source else ()
+    sides = [
+        (kind, dims, steps or packed, one, name)
+        for steps, one, name in zip((source, dest), memory, ("source", "dest"), strict=True)
+    ]
+    placed(handle, sides[0], sides[1], 1.0, 0.0)
 
 
 def cudnnIm2Col(handle, xDesc, raw_x, w, conv, colBuffer):

@@ -207,12 +207,12 @@ def _gains(part: OperationGraph, region: Region, handle: Handle) -> bool:
 
 
 def _seconds_apart(graph: OperationGraph, product: Operation, handle: Handle) -> float:
-    """Return the estimate for a product whose result is written, and read by one more launch; 0 if none takes it."""
+    """Return the estimate for a product whose result is written and read by one more launch; infinite for none."""
     result = graph.at(product, product.outputs[0][0])
     moved = 2 * result.extent / handle.info.bandwidth
     single = _single_seconds(graph, product, handle)
     if single is None:
-        return 0.0
+        return float("inf")
     floor = host_seconds(2, handle.info) if handle.info.schedule == "gpu" else 0.0
     return max(single + moved + LAUNCH_SECONDS, floor)
 
