@@ -11,7 +11,7 @@ import portadnn as dnn
 from portadnn_backends.vendor_cudnn.connection import CupyConnection
 from portadnn_backends.vendor_cudnn.library import load
 
-from . import attention, fused, integers, sequences, tensors
+from . import attention, descriptors, fused, integers, layers, sequences, tensors
 from .judging import Verdict, refused, verdict
 from .sides import Answer, Ours, Real, Side, Stop
 
@@ -21,6 +21,8 @@ PROGRAMS: dict[str, Callable[[Side], None]] = {
     **sequences.PROGRAMS,
     **attention.PROGRAMS,
     **fused.PROGRAMS,
+    **layers.PROGRAMS,
+    **descriptors.PROGRAMS,
 }
 OFTEN = {"cudnnConvolutionForward of bytes": 3, "cudnnRNN*": 3, "cudnnMultiHeadAttn*": 3, "callbacks and properties": 1}
 WRONG = "wrong calls: "
