@@ -18,6 +18,7 @@ TYPES = {
     DataType.DOUBLE: graphs.data_type.DOUBLE,
     DataType.INT8: graphs.data_type.INT8,
     DataType.INT32: graphs.data_type.INT32,
+    DataType.INT64: graphs.data_type.INT64,
 }
 Specs = Mapping[str, TensorSpec]
 Describe = Callable[[Any, dict[str, Any]], Mapping[str, Any]]
@@ -26,7 +27,14 @@ _BUILT: WeakKeyDictionary[Handle, dict[Any, tuple[Any, dict[str, Any]]]] = WeakK
 
 
 def run_graph(
-    handle: Handle, key: Hashable, inputs: Specs, outputs: Specs, arrays: Mapping[str, Any], describe: Describe
+    handle: Handle,
+    key: Hashable,
+    inputs: Specs,
+    outputs: Specs,
+    arrays: Mapping[str, Any],
+    describe: Describe,
+    *,
+    wide: bool = False,
 ) -> None:
     """Run a graph.
 
@@ -40,6 +48,8 @@ def run_graph(
         Memory of them all.
     describe
         Is given the graph and its inputs, the first time, and returns the outputs.
+    wide
+        Whether to compute in double, as is done where an input is of doubles.
     """
     place = key, tuple(inputs.items()), tuple(outputs.items())
     with handle.lock:
@@ -47,13 +57,13 @@ def run_graph(
         if place not in known:
             if len(known) >= _MOST:
                 known.clear()
-            known[place] = _built(handle, inputs, outputs, describe)
+            known[place] = _built(handle, inputs, outputs, describe, wide)
         graph, tensors = known[place]
         graph.execute({tensors[name]: array for name, array in arrays.items()}, handle=handle)
 
 
-def _built(handle: Handle, inputs: Specs, outputs: Specs, describe: Describe) -> tuple[Any, dict[str, Any]]:
-    wide = any(spec.dtype is DataType.DOUBLE for spec in inputs.values())
+def _built(handle: Handle, inputs: Specs, outputs: Specs, describe: Describe, wide: bool) -> tuple[Any, dict[str, Any]]:
+    wide = wide or any(spec.dtype is DataType.DOUBLE for spec in inputs.values())
     compute = graphs.data_type.DOUBLE if wide else graphs.data_type.FLOAT
     graph = graphs.pygraph(
         io_data_type=compute, intermediate_data_type=compute, compute_data_type=compute, handle=handle

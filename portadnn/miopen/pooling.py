@@ -101,17 +101,23 @@ def miopenGetNdPoolingDescriptor(pool, nbDimsRequested):
     return pool.mode, *pool.pool.get_nd(integer(nbDimsRequested, "nbDimsRequested", 1))[2:]
 
 
-def miopenSetPoolingIndexType(pool, poolDesc, index_type):
-    poolDesc.value = replace(pool, index_type=parse(miopenIndexType_t, index_type, "index_type"))
+def miopenSetPoolingIndexType(poolDesc, index_type):
+    _change(poolDesc, index_type=parse(miopenIndexType_t, index_type, "index_type"))
+
+
+def _change(poolDesc: Any, **changes: Any) -> None:
+    """Change a descriptor; one that is only created takes it, too, and forgets it when it is set, as in MIOpen."""
+    desc = made(poolDesc, miopenPoolingDescriptor_t, "poolDesc")
+    if desc.value is not None:
+        desc.value = replace(desc.value, **changes)
 
 
 def miopenGetPoolingIndexType(pool):
     return pool.index_type
 
 
-def miopenSetPoolingWorkSpaceIndexMode(pool, poolDesc, workspace_index):
-    mode = parse(miopenPoolingWorkspaceIndexMode_t, workspace_index, "workspace_index")
-    poolDesc.value = replace(pool, index_mode=mode)
+def miopenSetPoolingWorkSpaceIndexMode(poolDesc, workspace_index):
+    _change(poolDesc, index_mode=parse(miopenPoolingWorkspaceIndexMode_t, workspace_index, "workspace_index"))
 
 
 def miopenGetPoolingPaddingMode(pool):

@@ -40,7 +40,9 @@ from .workspaces import given_workspace
 
 
 class miopenReduceTensorDescriptor_t(Opaque):
-    """Operation, types and options of a reduction."""
+    """Operation, types and options of a reduction; `index_type` is the one that was stated."""
+
+    index_type = miopenIndicesType_t.MIOPEN_32BIT_INDICES
 
 
 def miopenSetReduceTensorDescriptor(
@@ -53,22 +55,28 @@ def miopenSetReduceTensorDescriptor(
 ):
     desc = made(reduceTensorDesc, miopenReduceTensorDescriptor_t, "reduceTensorDesc")
     kind = parse(miopenDataType_t, reduceTensorCompType, "reduceTensorCompType")
+    indices = ReduceTensorIndices(parse(miopenReduceTensorIndices_t, reduceTensorIndices, "reduceTensorIndices").value)
+    index_type = parse(miopenIndicesType_t, reduceTensorIndicesType, "reduceTensorIndicesType")
+    counted = (
+        index_type if indices is ReduceTensorIndices.FLATTENED_INDICES else miopenIndicesType_t.MIOPEN_32BIT_INDICES
+    )
     desc.value = ReduceTensorDescriptor(
         ReduceTensorOp(parse(miopenReduceTensorOp_t, reduceTensorOp, "reduceTensorOp").value),
         unified(DATA_TYPES, kind, "reduceTensorCompType"),
         NanPropagation(parse(miopenNanPropagation_t, reduceTensorNanOpt, "reduceTensorNanOpt").value),
-        ReduceTensorIndices(parse(miopenReduceTensorIndices_t, reduceTensorIndices, "reduceTensorIndices").value),
-        ReduceTensorIndicesType(parse(miopenIndicesType_t, reduceTensorIndicesType, "reduceTensorIndicesType").value),
+        indices,
+        ReduceTensorIndicesType(counted.value),
     )
+    desc.index_type = index_type
 
 
-def miopenGetReduceTensorDescriptor(reduceTensor):
+def miopenGetReduceTensorDescriptor(reduceTensor, reduceTensorDesc):
     return (
         miopenReduceTensorOp_t(reduceTensor.op.value),
         MIOPEN_TYPES[reduceTensor.compute_type],
         miopenNanPropagation_t(reduceTensor.nan_propagation.value),
         miopenReduceTensorIndices_t(reduceTensor.indices.value),
-        miopenIndicesType_t(reduceTensor.indices_type.value),
+        reduceTensorDesc.index_type,
     )
 
 

@@ -320,6 +320,59 @@ def test_attention_and_its_gradients(env, causal):
         close(env.host(largest[f"MhaAmax{name}"]).ravel(), [np.abs(want).max()], rtol=1e-3)
 
 
+@every_backend()
+def test_attention_with_dropout(env):
+    """v and dO are unit vectors: O and dV show the mask, which both directions draw alike."""
+    n, heads, steps, share = 2, 3, 8, 0.25
+    names = ["DescaleK", "DescaleQ", "DescaleV", "DescaleS", "ScaleS", "ScaleO", "DescaleO", "DescaleDO", "DescaleDS"]
+    numbers = [*names, "ScaleDS", "ScaleDQ", "ScaleDK", "ScaleDV", "DropoutProbability"]
+    one, whole, rows = env.desc(1, 1, 1, 1), env.desc(n, heads, steps, steps), env.desc(n, heads, steps, 1)
+    long = env.desc(1, 1, 1, 1, dtype=miopen.miopenInt64)
+    desc = miopen.miopenCreateMhaDescriptor()
+    miopen.miopenSetMhaDescriptor(desc, 0.5)
+    forward, backward = (miopen.miopenCreateMhaProblem(desc, d) for d in (FORWARD, BACKWARD))
+    descs = {f"Mha{name}": one for name in numbers} | {"MhaDropoutSeed": long, "MhaDropoutOffset": long}
+    descs |= {f"Mha{name}": whole for name in ("Q", "K", "V", "O")} | {"MhaM": rows, "MhaZInv": rows}
+    stated(forward, **descs, MhaAmaxO=one, MhaAmaxS=one)
+    largest = {f"MhaAmax{name}": one for name in ("DQ", "DK", "DV", "DS")}
+    stated(backward, **descs, **{f"Mha{name}": whole for name in ("DO", "DQ", "DK", "DV")}, **largest)
+    q, k = env.random(n, heads, steps, steps), env.random(n, heads, steps, steps)
+    unit = np.broadcast_to(np.eye(steps, dtype=np.float32), q.shape)
+
+    def single(value, dtype=np.float32):
+        return env.dev(np.full((1, 1, 1, 1), value, dtype))
+
+    inputs = {f"Mha{name}": single(1) for name in numbers} | {"MhaQ": env.dev(q), "MhaK": env.dev(k)}
+    inputs |= {"MhaV": env.dev(unit), "MhaDropoutProbability": single(share)}
+    _, m, z, p = attention(q.astype(float), k.astype(float), unit, 0.5, 0.0, False)
+    seen = []
+    for seed in (3, 4):
+        inputs |= {"MhaDropoutSeed": single(seed, np.int64), "MhaDropoutOffset": single(0, np.int64)}
+        outputs = {name: env.out(*rows_)[1] for name, rows_ in (("MhaO", q.shape), ("MhaM", (n, heads, steps, 1)))}
+        outputs |= {"MhaZInv": env.out(n, heads, steps, 1)[1], "MhaAmaxO": single(np.nan), "MhaAmaxS": single(np.nan)}
+        run(env, solutions(env, forward)[0], given(**inputs, **outputs))
+        o = env.host(outputs["MhaO"])
+        mask = o != 0
+        close(o, np.where(mask, p / (1 - share), 0), rtol=1e-4)
+        close(env.host(outputs["MhaAmaxS"]).ravel(), [p.max()], rtol=1e-4)
+        assert abs(mask.mean() - (1 - share)) < 4 * np.sqrt(share * (1 - share) / mask.size)
+        seen.append(mask)
+        saved = {"MhaO": o, "MhaM": m.astype(np.float32), "MhaZInv": z.astype(np.float32), "MhaDO": unit}
+        results = {f"Mha{name}": env.out(*q.shape)[1] for name in ("DQ", "DK", "DV")}
+        amax = {name: single(np.nan) for name in largest}
+        memory = {name: env.dev(a) for name, a in saved.items()}
+        run(env, solutions(env, backward)[0], given(**inputs, **memory, **results, **amax))
+        close(env.host(results["MhaDV"]), o.swapaxes(2, 3), rtol=1e-4)
+        # MIOpen's kernels: (dO v^T - sum of dO O) * (1 - share), times the masked shares
+        change = 0.5 * (1 - share) * (unit - np.einsum("nhij,nhij->nhi", unit, o)[..., None]) * o
+        close(env.host(results["MhaDQ"]), change @ k, rtol=1e-3, atol=1e-5)
+        close(env.host(results["MhaDK"]), change.swapaxes(2, 3) @ q, rtol=1e-3, atol=1e-5)
+    assert (seen[0] != seen[1]).any()
+    inputs["MhaDropoutProbability"] = single(1)
+    with pytest.raises(dnn.BadParam, match="below 1"):
+        run(env, solutions(env, forward)[0], given(**inputs, **outputs))
+
+
 def test_what_attention_refuses(env):
     desc = miopen.miopenCreateMhaDescriptor()
     with pytest.raises(dnn.BadParam, match="only created"):
@@ -328,8 +381,13 @@ def test_what_attention_refuses(env):
     with pytest.raises(dnn.BadParam, match=r"Forward or .*Backward, got .*Inference"):
         miopen.miopenCreateMhaProblem(desc, INFERENCE)
     problem = miopen.miopenCreateMhaProblem(desc, FORWARD)
-    with pytest.raises(dnn.BadParam, match="miopenTensorMhaK to be stated"):
+    with pytest.raises(dnn.BadParam, match="miopenTensorMhaK to be stated") as caught:
         miopen.miopenFindSolutions(env.h, problem, None, 1)
+    assert caught.value.status is miopen.miopenStatusInvalidValue  # src/problem.cpp, GetTensorDescriptorChecked
+    stated(problem, MhaK=env.desc(1, 1, 2, 2))
+    with pytest.raises(dnn.BadParam, match="not stated yet") as caught:
+        stated(problem, MhaK=env.desc(1, 1, 2, 2))
+    assert caught.value.status is miopen.miopenStatusBadParm  # find2_0_commons.cpp
 
 
 def test_what_is_refused(env):

@@ -317,7 +317,7 @@ def test_every_steps_descriptor_is_looked_at(env):
         forward(batches, *steps)
 
 
-@pytest.mark.parametrize("lengths", [(3, 3), (3, 1), (2, 1), (1, 3), (1, 2)])
+@pytest.mark.parametrize("lengths", [(3, 3), (3, 1), (2, 1), (1, 3), (1, 2), (2, 0), (0, 2)])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_batches_of_sequences(env, layout, lengths):
     if layout == miopen.miopenRNNDataSeqMajorNotPadded and lengths[0] < lengths[1]:
@@ -353,6 +353,8 @@ def test_batches_of_sequences(env, layout, lengths):
     want, last = np.zeros((3, 2, net.width)), np.zeros(hx.shape)
     slope = np.zeros(x.shape)
     for i, length in enumerate(lengths):
+        if not length:
+            continue
         one = (x[:length, i : i + 1], hx[:, i : i + 1], cx[:, i : i + 1])
         loss = (dy[:length, i : i + 1], dhy[:, i : i + 1], dcy[:, i : i + 1])
         out = net.numpy(*one)
@@ -364,6 +366,9 @@ def test_batches_of_sequences(env, layout, lengths):
     close(env.host(hy), last)
     close(env.host(dx), lay(layout, slope, lengths)[0], atol=2e-5)
     for i, length in enumerate(lengths):  # states are in the caller's order
+        if not length:
+            assert not env.host(dhx)[:, i].any() and not env.host(dcx)[:, i].any()
+            continue
         one = (x[:length, i : i + 1], hx[:, i : i + 1], cx[:, i : i + 1])
         loss = (dy[:length, i : i + 1], dhy[:, i : i + 1], dcy[:, i : i + 1])
         close(
@@ -372,6 +377,31 @@ def test_batches_of_sequences(env, layout, lengths):
             atol=2e-5,
         )
     assert all(part.any() for part in net.parts(dw).values())
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sequences_without_steps(env, layout):
+    net, h = Net(env, "gru"), env.h
+    xd, yd = sequences(layout, FEATURES, 3, (0, 0)), sequences(layout, net.width, 3, (0, 0))
+    assert miopen.miopenGetRNNTempSpaceSizes(h, net.rnn, xd, miopen.miopenRNNTraining) == (0, 0)
+    state, hx = env.pair(env.random(LAYERS, 2, HIDDEN))
+    hy, y, x = env.out(LAYERS, 2, HIDDEN)[1], env.out(3, 2, net.width)[1], env.dev(env.random(3, 2, FEATURES))
+    states = (state, hx, hy, state, None, None)
+    end = (net.w, net.size, None, 0, None, 0)
+    miopen.miopenRNNForward(h, net.rnn, miopen.miopenRNNTraining, xd, x, *states, yd, y, *end)
+    assert not env.host(hy).any()
+    assert np.isnan(env.host(y)).all() if layout == LAYOUTS[0] else not env.host(y).any()
+
+
+@pytest.mark.parametrize("marker", [0.0, np.float32(-1.5), np.array([2.0], np.float32), float("nan")])
+def test_the_padding_marker_is_kept(env, marker):
+    """MIOpen stores it and gives it back; its passes do not look at it."""
+    made = miopen.miopenCreateSeqTensorDescriptor()
+    miopen.miopenSetRNNDataSeqTensorDescriptor(made, F, LAYOUTS[1], 3, 2, FEATURES, (3, 1), marker)
+    found = miopen.miopenGetRNNDataSeqTensorDescriptor(made, 2)
+    np.testing.assert_equal(found[-1], float(np.asarray(marker).ravel()[0]))
+    with pytest.raises(dnn.BadParam, match="paddingMarker"):
+        miopen.miopenSetRNNDataSeqTensorDescriptor(made, F, LAYOUTS[1], 3, 2, FEATURES, (3, 1), "0")
 
 
 def test_dropout_between_layers(env):

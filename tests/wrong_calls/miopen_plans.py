@@ -76,6 +76,10 @@ def _problem(scene: Scene) -> Any:
     return problem
 
 
+def _unstated(scene: Scene) -> Any:
+    return miopen.miopenCreateSoftmaxProblem(softmax(scene), 0)
+
+
 def _bias(scene: Scene) -> Any:
     problem = miopen.miopenCreateBiasProblem(0)
     miopen.miopenSetProblemTensorDescriptor(problem, 43, _tensor(CHANNELS))
@@ -135,7 +139,7 @@ _PROBLEMS: dict[str, dict[str, Any]] = {
     "miopenSetSoftmaxDescriptor": {"alpha": lambda s: 1.0, "beta": lambda s: 0.0},
     "miopenFuseProblems": {"problem1": _bias, "problem2": _bias},
     "miopenDestroyProblem": {"problem": _problem},
-    "miopenSetProblemTensorDescriptor": {**_SOFTMAX_ID, "problem": _problem, "descriptor": lambda s: _tensor(IMAGE)},
+    "miopenSetProblemTensorDescriptor": {**_SOFTMAX_ID, "problem": _unstated, "descriptor": lambda s: _tensor(IMAGE)},
     "miopenFindSolutions": {"problem": _problem, "options": _options, "maxSolutions": lambda s: 1},
     "miopenRunSolution": {
         "solution": _solution,

@@ -300,7 +300,7 @@ def miopenSetPoolingIndexType(poolDesc: miopenPoolingDescriptor_t, index_type: i
 
     C: ``miopenStatus_t miopenSetPoolingIndexType(miopenPoolingDescriptor_t poolDesc, miopenIndexType_t index_type)``
     """
-    _SetPoolingIndexType(value_of(poolDesc, miopenPoolingDescriptor_t, "poolDesc"), poolDesc, index_type)
+    _SetPoolingIndexType(poolDesc, index_type)
 
 
 @function
@@ -322,7 +322,7 @@ def miopenSetPoolingWorkSpaceIndexMode(poolDesc: miopenPoolingDescriptor_t, work
 
     C: ``miopenStatus_t miopenSetPoolingWorkSpaceIndexMode(miopenPoolingDescriptor_t poolDesc, miopenPoolingWorkspaceIndexMode_t workspace_index)``
     """
-    _SetPoolingWorkSpaceIndexMode(value_of(poolDesc, miopenPoolingDescriptor_t, "poolDesc"), poolDesc, workspace_index)
+    _SetPoolingWorkSpaceIndexMode(poolDesc, workspace_index)
 
 
 @function

@@ -85,7 +85,9 @@ def miopenGetReduceTensorDescriptor(
 
     In portadnn: ``ReduceTensorDescriptor``.
     """
-    return _GetReduceTensorDescriptor(value_of(reduceTensorDesc, miopenReduceTensorDescriptor_t, "reduceTensorDesc"))
+    return _GetReduceTensorDescriptor(
+        value_of(reduceTensorDesc, miopenReduceTensorDescriptor_t, "reduceTensorDesc"), reduceTensorDesc
+    )
 
 
 @function

@@ -57,7 +57,7 @@ def miopenSetRNNDataSeqTensorDescriptor(
     sequenceLenArray: Any,
     paddingMarker: Any,
 ) -> None:
-    """Describe a batch of sequences, sorted from the longest to the shortest; paddingMarker is None, as in MIOpen.
+    """Describe a batch of sequences, without padding sorted from the longest to the shortest; a length may be 0. paddingMarker is kept and not used, as in MIOpen.
 
     Return nothing (since 3.0.0).
 

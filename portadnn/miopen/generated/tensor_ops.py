@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import Any
 
 from ...handle import Handle
-from ...ops.tensor import transform_tensor
 from ..descriptors import miopenTensorDescriptor_t, tensor
 from ..names import function
 from ..tensor_ops import (
@@ -15,6 +14,7 @@ from ..tensor_ops import (
     miopenOpTensor as _OpTensor,
     miopenScaleTensor as _ScaleTensor,
     miopenSetTensor as _SetTensor,
+    miopenTransformTensor as _TransformTensor,
 )
 
 
@@ -38,7 +38,7 @@ def miopenTransformTensor(
 
     In portadnn: ``transform_tensor``.
     """
-    transform_tensor(handle, tensor(handle, xDesc, x, "x"), tensor(handle, yDesc, y, "y"), alpha=alpha, beta=beta)
+    _TransformTensor(handle, xDesc, x, yDesc, y, alpha, beta)
 
 
 @function
@@ -71,6 +71,8 @@ def miopenOpTensor(
         tensor(handle, aDesc, A, "A", "aDesc"),
         tensor(handle, bDesc, B, "B", "bDesc"),
         tensor(handle, cDesc, C, "C", "cDesc"),
+        bDesc,
+        cDesc,
         alpha1,
         alpha2,
         beta,

@@ -4,6 +4,9 @@ Forward, with P the softmax and M and Z its maxima and sums: ``S = scale * desca
 ``P = exp(S - M) / Z``, ``O = scaleO * descaleS * descaleV * (scaleS * P) v``; amaxS and amaxO are the largest
 absolute values of P, and of O before scaleO. Backward: see :func:`_backward`. src/kernels/MIOpenSoftmaxAttn.cpp and
 test/gtest/mha_helper.hpp define both.
+
+Dropout, of a probability above 0, multiplies P by a mask of seed and offset, 0 or ``1 / (1 - probability)``, once amaxS
+was taken. MIOpen draws it from a generator for each thread of its launch; here it is what a graph's ``rng`` draws.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ from ..generated.enums import miopenMhaMask_t, miopenTensorArgumentId_t
 from .problem import FORWARD, Id, MhaSettings, Single
 
 OPTIONAL = {Id.miopenTensorMhaBias, Id.miopenTensorMhaMask}
-_DROPOUT = ("DropoutProbability", "DropoutSeed", "DropoutOffset")
+_DRAWN = ("DropoutSeed", "DropoutOffset")
+_DROPOUT = ("DropoutProbability", *_DRAWN)
+_INTEGERS = (DataType.INT64, DataType.INT32)
 _COMMON = ("K", "Q", "V", "DescaleK", "DescaleQ", "DescaleV", "DescaleS", "ScaleS")
 _FORWARD_IN, _FORWARD_OUT = (*_COMMON, "ScaleO"), ("O", "AmaxO", "AmaxS", "M", "ZInv")
 _BACKWARD_IN = (
@@ -85,13 +90,19 @@ def run(handle: Handle, problem: Single, values: Mapping[miopenTensorArgumentId_
 
     Raises
     ------
-    NotSupported
-        A dropout probability other than 0.
+    BadParam
+        A dropout probability outside of 0 to 1, or one above 0 with a seed or an offset that are no integers.
     """
-    dropped = float(np.asarray(handle.to_numpy(values[_id("DropoutProbability")])).reshape(-1)[0])
-    if dropped:
-        raise NotSupported(argument="tensors", expected="miopenTensorMhaDropoutProbability 0", got=dropped)
     inputs, outputs = _names(problem)
+    dropped = float(np.asarray(handle.to_numpy(values[_id("DropoutProbability")])).reshape(-1)[0])
+    if not 0 <= dropped < 1:
+        expected = "miopenTensorMhaDropoutProbability from 0 to below 1"
+        raise BadParam(argument="tensors", expected=expected, got=dropped)
+    if dropped:
+        inputs = (*inputs, *_DRAWN)
+        for name in _DRAWN:
+            if (kind := problem.spec(_id(name)).dtype) not in _INTEGERS:
+                raise BadParam(argument="problem", expected=f"{_id(name).name} of miopenInt64", got=kind.name)
     arrays = {name: values[_id(name)] for name in (*inputs, *outputs)}
     mask = miopenMhaMask_t.miopenMhaMaskNone
     if values.get(Id.miopenTensorMhaMask):
@@ -104,11 +115,11 @@ def run(handle: Handle, problem: Single, values: Mapping[miopenTensorArgumentId_
     describe = _forward if problem.direction is FORWARD else _backward
 
     def described(graph: Any, tensors: dict[str, Any]) -> dict[str, Any]:
-        return describe(graph, tensors, settings.scale, mask)
+        return describe(graph, tensors, settings.scale, mask, dropped)
 
     taken = {name: spec for name, spec in stated.items() if name not in outputs}
     made = {name: stated[name] for name in outputs}
-    run_graph(handle, ("mha", settings.scale, problem.direction, mask), taken, made, arrays, described)
+    run_graph(handle, ("mha", settings.scale, problem.direction, mask, dropped), taken, made, arrays, described)
 
 
 def _turned(graph: Any, x: Any) -> Any:
@@ -128,7 +139,17 @@ def _scores(graph: Any, t: Mapping[str, Any], scale: float) -> Any:
     return graph.mul(graph.mul(products, scale), graph.mul(t["DescaleQ"], t["DescaleK"]))
 
 
-def _forward(graph: Any, t: Mapping[str, Any], scale: float, mask: miopenMhaMask_t) -> dict[str, Any]:
+def _kept(graph: Any, t: Mapping[str, Any], shares: Any, dropped: float) -> Any:
+    """Return the shares times the mask of dropout."""
+    if not dropped:
+        return shares
+    dims = [*t["Q"].get_dim()[:3], t["K"].get_dim()[2]]
+    kind = graphs.rng_distribution.BERNOULLI
+    drawn = graph.rng(dims, kind, t["DropoutSeed"], t["DropoutOffset"], bernoulli_probability=1 - dropped)
+    return graph.mul(shares, graph.mul(drawn, 1 / (1 - dropped)))
+
+
+def _forward(graph: Any, t: Mapping[str, Any], scale: float, mask: miopenMhaMask_t, dropped: float) -> dict[str, Any]:
     scores = _scores(graph, t, scale)
     if "Bias" in t:
         scores = graph.add(scores, t["Bias"])
@@ -139,7 +160,7 @@ def _forward(graph: Any, t: Mapping[str, Any], scale: float, mask: miopenMhaMask
     exponentials = graph.exp(graph.sub(scores, largest))
     inverse = graph.reciprocal(_reduced(graph, exponentials, "ADD", t["Q"]))
     shares = graph.mul(exponentials, inverse)
-    summed = graph.matmul(graph.mul(shares, t["ScaleS"]), t["V"])
+    summed = graph.matmul(graph.mul(_kept(graph, t, shares, dropped), t["ScaleS"]), t["V"])
     out = graph.mul(summed, graph.mul(t["DescaleS"], t["DescaleV"]))
     return {
         "O": graph.mul(out, t["ScaleO"]),
@@ -150,20 +171,23 @@ def _forward(graph: Any, t: Mapping[str, Any], scale: float, mask: miopenMhaMask
     }
 
 
-def _backward(graph: Any, t: Mapping[str, Any], scale: float, mask: miopenMhaMask_t) -> dict[str, Any]:
+def _backward(graph: Any, t: Mapping[str, Any], scale: float, mask: miopenMhaMask_t, dropped: float) -> dict[str, Any]:
     """Describe the gradients; the softmax is recomputed from M and ZInv, without bias and mask, as MIOpen does.
 
     ``dV = scaleDV * descaleS * descaleDO * (scaleS * P)^T dO``; ``dS = scale * P * (descaleDO * descaleV * dO v^T -
     rows of (descaleDO * dO) * (descaleO * O) summed)``; ``dQ = scaleDQ * descaleDS * descaleK * (scaleDS * dS) k``,
-    and dK of its transpose with q. Each amax is of the value before its scale.
+    and dK of its transpose with q. Each amax is of the value before its scale. With dropout P is the masked one, and
+    the difference in dS is multiplied by ``1 - probability``, as in MIOpen's kernels: less than the derivative has.
     """
     shares = graph.mul(graph.exp(graph.sub(_scores(graph, t, scale), t["M"])), t["ZInv"])
+    shares = _kept(graph, t, shares, dropped)
     first = graph.matmul(_turned(graph, graph.mul(shares, t["ScaleS"])), t["DO"])
     dv = graph.mul(first, graph.mul(t["DescaleS"], t["DescaleDO"]))
     second = graph.matmul(t["DO"], _turned(graph, t["V"]))
     towards = graph.mul(second, graph.mul(t["DescaleDO"], t["DescaleV"]))
     weighed = graph.mul(graph.mul(t["DO"], t["DescaleDO"]), graph.mul(t["O"], t["DescaleO"]))
-    change = graph.mul(graph.mul(graph.sub(towards, _reduced(graph, weighed, "ADD", t["Q"])), scale), shares)
+    difference = graph.sub(towards, _reduced(graph, weighed, "ADD", t["Q"]))
+    change = graph.mul(graph.mul(difference, scale * (1 - dropped)), shares)
     scaled = graph.mul(change, t["ScaleDS"])
     dq = graph.mul(graph.matmul(scaled, t["K"]), graph.mul(t["DescaleDS"], t["DescaleK"]))
     dk = graph.mul(graph.matmul(_turned(graph, scaled), t["Q"]), graph.mul(t["DescaleDS"], t["DescaleQ"]))

@@ -16,6 +16,7 @@ from ..generated.enums import (
     miopenProblemDirection_t,
     miopenSoftmaxAlgorithm_t,
     miopenSoftmaxMode_t,
+    miopenStatus_t,
     miopenTensorArgumentId_t,
 )
 from ..names import boolean, number, parse
@@ -97,7 +98,9 @@ class Single:
         """Return a tensor that must have been stated."""
         if id not in self.tensors:
             expected = f"{id.name} to be stated (miopenSetProblemTensorDescriptor)"
-            raise BadParam(argument="problem", expected=expected, got="a problem without it")
+            error = BadParam(argument="problem", expected=expected, got="a problem without it")
+            error.status = miopenStatus_t.miopenStatusInvalidValue
+            raise error
         return self.tensors[id]
 
     @property
@@ -196,6 +199,8 @@ def miopenSetProblemTensorDescriptor(problem, id, descriptor):
     place = parse(miopenTensorArgumentId_t, id, "id")
     if place is Id.miopenTensorArgumentIdInvalid:
         raise BadParam(argument="id", expected="a tensor's id", got=place.name)
+    if place in value.tensors:
+        raise BadParam(argument="id", expected="a tensor that is not stated yet", got=place.name)
     problem.value = replace(value, tensors={**value.tensors, place: wide_of(descriptor, "descriptor")})
 
 

@@ -2,21 +2,22 @@
 
 Sequences lie step by step without padding (miopenRNNDataSeqMajorNotPadded), as portadnn takes them; or padded, (steps,
 batch, features) or (batch, steps, features), and are then copied together and back. Padded sequences may lie in any
-order of lengths.
+order of lengths. A sequence may have no steps: MIOpen makes its final state and the gradient of its initial one 0.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...arguments import as_real
 from ...c_names.composed import check_output
 from ...descriptors import TensorView
 from ...dispatch.problems import check_handle
 from ...enums import DataType
-from ...errors import BadParam, NotSupported
+from ...errors import BadParam
 from ...handle import Handle
 from ...ops.rnn.unsorted import States, longest_first, runs
 from ...ops.tensor import set_tensor, transform_tensor
@@ -48,6 +49,7 @@ class Sequences:
     batch: int
     features: int
     lengths: tuple[int, ...]
+    marker: Any = field(default=None, compare=False)
 
     @property
     def batches(self) -> tuple[int, ...]:
@@ -60,14 +62,19 @@ class Sequences:
         return longest_first(self.lengths)
 
     @property
-    def sorted(self) -> bool:
+    def in_place(self) -> bool:
         """Whether they lie so."""
         return self.order == tuple(range(self.batch))
 
     @property
+    def sorted(self) -> bool:
+        """Whether they lie so, and each has a step."""
+        return self.in_place and self.lengths[-1] > 0
+
+    @property
     def count(self) -> int:
         """Number of sequences with steps."""
-        return self.batch
+        return sum(length > 0 for length in self.lengths)
 
     @property
     def in_order(self) -> Sequences:
@@ -112,22 +119,30 @@ def miopenSetRNNDataSeqTensorDescriptor(
     named = parse(miopenRNNBaseLayout_t, layout, "layout")
     longest, batch = integer(maxSequenceLen, "maxSequenceLen", 1), integer(batchSize, "batchSize", 1)
     features = integer(vectorSize, "vectorSize", 1)
-    lengths = integers(sequenceLenArray, "sequenceLenArray", 1, batch)
+    lengths = integers(sequenceLenArray, "sequenceLenArray", 0, batch)
     if named is miopenRNNBaseLayout_t.miopenRNNDataUnknownLayout:
         raise BadParam(argument="layout", expected="a known layout", got=named.name)
-    if paddingMarker is not None:
-        raise NotSupported("not used by MIOpen either", argument="paddingMarker", expected="None", got=paddingMarker)
     if max(lengths) > longest:
         raise BadParam(argument="sequenceLenArray", expected=f"lengths up to {longest}", got=lengths)
     if named is _PACKED and any(a < b for a, b in itertools.pairwise(lengths)):
         raise BadParam(argument="sequenceLenArray", expected="without padding, sorted lengths", got=lengths)
-    desc.value = Sequences(dtype, named, longest, batch, features, lengths)
+    desc.value = Sequences(dtype, named, longest, batch, features, lengths, _marker(paddingMarker))
+
+
+def _marker(value: Any) -> float | None:
+    """Return the value of the padding, which MIOpen keeps and does not use."""
+    if value is None:
+        return None
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "size", 0) == 1:
+        value = item()
+    return as_real(value, "paddingMarker")
 
 
 def miopenGetRNNDataSeqTensorDescriptor(seqTensor, sequenceLenArrayLimit):
     lengths = seqTensor.lengths[: integer(sequenceLenArrayLimit, "sequenceLenArrayLimit")]
     sizes = (seqTensor.longest, seqTensor.batch, seqTensor.features)
-    return MIOPEN_TYPES[seqTensor.dtype], seqTensor.layout, *sizes, lengths, None
+    return MIOPEN_TYPES[seqTensor.dtype], seqTensor.layout, *sizes, lengths, seqTensor.marker
 
 
 def _steps(settings: RNNSettings, x: Sequences) -> Steps:
@@ -145,7 +160,7 @@ def gathered(handle: Handle, s: Sequences, data: Any, name: str, read: bool = Tr
     whole, same = s.whole
     if s.even and same:
         return view(handle, spec, data, name)
-    if not s.sorted:
+    if not s.in_place:
         if not read:
             check_output(handle, view(handle, whole, data, name), name)
         return gathered(handle, s.in_order, _reordered(handle, s, data, name, read=read), name, read=read)
@@ -203,7 +218,7 @@ def scatter(handle: Handle, s: Sequences, packed: Any, data: Any, zero: bool = T
     if s.even:
         transform_tensor(handle, packed, TensorView(whole, data))
         return
-    if not s.sorted:
+    if not s.in_place:
         array = _reordered(handle, s, None, "", read=False)
         scatter(handle, s.in_order, packed, array)
         for outside, inside in _whole_pairs(s, data, array):
@@ -230,17 +245,29 @@ def _check_output(settings: RNNSettings, x: Sequences, y: Sequences) -> None:
 
 def _run(
     handle: Handle, settings: RNNSettings, x: Sequences, y: Sequences, weights: Any, workspace: Any, size: Any
-) -> Pass:
-    """Check what all passes are given, and return the pass."""
+) -> Pass | None:
+    """Check what all passes are given, and return the pass; None where no sequence has a step."""
     steps = _steps(settings, x)
     _check_output(settings, x, y)
     _check_weights(settings, steps, weights)
+    if not x.count:
+        return None
     return Pass.make(handle, settings, steps, workspace, size)
 
 
+def _clear(handle: Handle, s: Sequences, data: Any, name: str, *states: Any) -> None:
+    """Write what passes over sequences without steps write: zeros."""
+    arrays = [] if s.layout is _PACKED else [view(handle, s.whole[0], data, name)]
+    for array in (*arrays, *(state for state in states if state is not None)):
+        set_tensor(handle, array, 0.0)
+
+
 def miopenGetRNNTempSpaceSizes(handle, rnn, x, fwdMode):
-    work, reserve = sizes(handle, rnn, _steps(rnn, x))
+    steps = _steps(rnn, x)
     mode = parse(miopenRNNFWDMode_t, fwdMode, "fwdMode")
+    if not x.count:
+        return 0, 0
+    work, reserve = sizes(handle, rnn, steps)
     return work, reserve if mode is miopenRNNFWDMode_t.miopenRNNTraining else 0
 
 
@@ -266,13 +293,16 @@ def miopenRNNForward(
     training = parse(miopenRNNFWDMode_t, fwdMode, "fwdMode") is miopenRNNFWDMode_t.miopenRNNTraining
     inside, outside = _sequences(xDesc, "xDesc"), _sequences(yDesc, "yDesc")
     run = _run(handle, rnn, inside, outside, weightSpaceSize, workSpace, workSpaceNumBytes)
+    if run is None:
+        _clear(handle, outside, y, "y", hy, cy)
+        return
     out = gathered(handle, outside, y, "y", read=False)
     given = gathered(handle, inside, x, "x")
     states = States(handle, inside)
     (own_hx, own_cx), (own_hy, own_cy) = states.read(hx, cx), states.room(hy, cy)
     run.forward(training, given, own_hx, own_cx, w, out, own_hy, own_cy, reserveSpace, reserveSpaceNumBytes)
-    states.write(hy, own_hy, hx)
-    states.write(cy, own_cy, cx)
+    states.write(hy, own_hy, None)
+    states.write(cy, own_cy, None)
     scatter(handle, outside, out, y)
 
 
@@ -299,14 +329,17 @@ def miopenRNNBackwardSeqData(
 ):
     inside, outside = _sequences(xDesc, "xDesc"), _sequences(yDesc, "yDesc")
     run = _run(handle, rnn, inside, outside, weightSpaceSize, workSpace, workSpaceNumBytes)
+    if run is None:
+        _clear(handle, inside, dx, "dx", dhx, dcx)
+        return
     out = gathered(handle, inside, dx, "dx", read=False)
     kept = run.reserve(reserveSpace, reserveSpaceNumBytes)
     given = gathered(handle, outside, y, "y"), gathered(handle, outside, dy, "dy")
     states = States(handle, inside)
     own_dhx, own_dcx = states.room(dhx, dcx)
     run.backward_data((*given, *states.read(dhy, dcy)), w, tuple(states.read(hx, cx)), (out, own_dhx, own_dcx), kept)
-    states.write(dhx, own_dhx, dhy)
-    states.write(dcx, own_dcx, dcy)
+    states.write(dhx, own_dhx, None)
+    states.write(dcx, own_dcx, None)
     scatter(handle, inside, out, dx)
 
 
@@ -327,6 +360,8 @@ def miopenRNNBackwardWeightsSeqTensor(
 ):
     inside, outside = _sequences(xDesc, "xDesc"), _sequences(yDesc, "yDesc")
     run = _run(handle, rnn, inside, outside, weightSpaceSize, workSpace, workSpaceNumBytes)
+    if run is None:
+        return
     kept = run.reserve(reserveSpace, reserveSpaceNumBytes)
     given = gathered(handle, inside, x, "x"), gathered(handle, outside, y, "y")
     (own_hx,) = States(handle, inside).read(hx)
