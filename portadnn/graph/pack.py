@@ -176,7 +176,7 @@ def bind(
     for info in graph.packed:
         if info.by_value:
             value = values.get(info.uid, info.value)
-            bound.arrays[info.uid] = info.data_type.rounded(memory.number(value, info)).item()
+            bound.arrays[info.uid] = info.data_type.rounded(memory.number(value, info, bound.notes)).item()
             continue
         if info.uid in graph.peers:
             bound.arrays[info.uid] = _peer(device, values[info.uid], info)

@@ -174,6 +174,19 @@ def test_another_type_of_16_bits_is_taken_as_memory(handle, stored, passed):
     assert notes(g) == ["PG-PACK-005", "PG-PACK-005"]
 
 
+@pytest.mark.parametrize("passed", [np.float32, np.float64, np.int32])
+def test_numbers_of_another_type_are_read_as_what_they_are(handle, passed):
+    """An epsilon has the io type where a program does not say its type, and is passed as float32."""
+    g = new(handle, io=D.BFLOAT16)
+    x, scale = given(g, (4, 8)), g.tensor(dim=(1, 1), stride=(1, 1), is_pass_by_value=True)
+    y = g.mul(x, scale).set_output(True)
+    g.build()
+    values, out = floats(4, 8).astype(ml_dtypes.bfloat16), np.zeros((4, 8), ml_dtypes.bfloat16)
+    g.execute({x: values, scale: np.full((1, 1), 2, passed), y: out})
+    np.testing.assert_array_equal(out.astype(np.float32), 2 * values.astype(np.float32))
+    assert notes(g) == ["PG-PACK-005"]
+
+
 def test_addresses_of_host_memory(handle):
     if handles.handle_of(handle).info.kind == "gpu":
         pytest.skip("addresses are of the device's memory there")

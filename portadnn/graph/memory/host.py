@@ -23,6 +23,7 @@ from ..operation_graph import TensorInfo
 from ..rules import fail
 
 EXPECTED = "an array in host memory, a DLPack object or an address"
+_NUMBERS = (data_type.FLOAT, data_type.DOUBLE, data_type.HALF, data_type.INT32, data_type.INT64)
 LOWEST, HIGHEST = 1 << 12, 1 << 56  # addresses that memory can have
 
 
@@ -229,8 +230,8 @@ def check_type(info: TensorInfo, name: str, notes: list[GraphError] | None = Non
     return True
 
 
-def number(value: Any, info: TensorInfo) -> float | int:
-    """Return the number of a tensor that is passed by value.
+def number(value: Any, info: TensorInfo, notes: list[GraphError] | None = None) -> float | int:
+    """Return the number of a tensor that is passed by value; an array of another type is read as what it is.
 
     Raises
     ------
@@ -244,6 +245,9 @@ def number(value: Any, info: TensorInfo) -> float | int:
     if isinstance(value, np.number) and not isinstance(value, np.complexfloating):
         return read_number(value.item(), info.describe(), "PG-PACK-006")
     if is_host(value):
+        other = _number_of_another_type(value, info, notes)
+        if other is not None:
+            return other
         array = view(value, info, output=False)
         return info.data_type.loaded(array).reshape(()).item()  # type: ignore[no-any-return]
     got = f"{type(value).__module__}.{type(value).__name__}"
@@ -254,3 +258,16 @@ def number(value: Any, info: TensorInfo) -> float | int:
         got=got,
         fix="pass a float",
     )
+
+
+def _number_of_another_type(value: Any, info: TensorInfo, notes: list[GraphError] | None) -> float | int | None:
+    """Return the number of an array whose type is wider than the tensor's, or narrower, with a note; else None."""
+    raw, name = opened(value, info)
+    kind = next((kind for kind in _NUMBERS if kind.storage.name == name), None)
+    if kind is None or kind.itemsize == info.data_type.itemsize or raw.nbytes < kind.itemsize:
+        return None
+    if notes is not None:
+        wanted = f"elements of {info.data_type.storage.name}"
+        got, fix = f"{name}, whose number is taken", f"set_data_type to what {name} is"
+        notes.append(fail("PG-PACK-005", tensor=info.describe(), expected=wanted, got=got, fix=fix))
+    return kind.loaded(raw[: kind.itemsize].view(kind.storage)).reshape(()).item()  # type: ignore[no-any-return]
