@@ -79,14 +79,15 @@ def _training(
         raise ValueError("Both mean and inv_std must be None if one is.")
     layout, y = _Layout(x, is_for_conv2d, cudnn_mode, d_layout), like(x)
     saved = [layout.new(gamma) if given is None else given for given in (mean, inv_std)]
-    written = [running_mean, running_var, *saved]
+    running = [] if decay == 1 else [running_mean, running_var]  # else they stay, and may be the memory of others
+    written = [*running, *saved]
     views = layout.parameters(*written)
     dnn.batch_normalization_forward_training(
         current_handle(),
         layout.tensor(contiguous(x)),
         *layout.parameters(gamma, beta),
         layout.tensor(native(y)),
-        *views,
+        *(views if running else (None, None, *views)),
         mode=layout.mode,
         exponential_average_factor=1.0 - decay,
         epsilon=float(eps),

@@ -210,6 +210,17 @@ def test_batch_normalization_of_rows() -> None:
     _close(y, (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-3) * gamma + beta)
 
 
+def test_running_statistics_without_a_share_may_be_any_memory() -> None:
+    """Chainer's group normalization passes one array for the bias and both running statistics, with a decay of 1."""
+    x, gamma, dummy = _random(1, 6, 20, 1), np.ones(6), np.zeros(6)
+    y, mean, _ = cudnn.batch_normalization_forward_training(
+        x, gamma, dummy, dummy, dummy, None, None, 1e-5, 1.0, True, lib.CUDNN_BATCHNORM_SPATIAL, False
+    )
+    _close(mean, x.mean((0, 2, 3)))
+    _close(y, (x - x.mean(2, keepdims=True)) / np.sqrt(x.var(2, keepdims=True) + 1e-5))
+    assert not dummy.any()
+
+
 def test_dropout_keeps_its_place_between_ratios() -> None:
     first, second = (cudnn.DropoutStates(None, 7) for _ in range(2))
     x = np.ones((8, 64), np.float32)
