@@ -9,7 +9,8 @@ from typing import Any
 from portadnn import cudnn
 
 from .arguments import converted
-from .errors import cudnn_errors, refused
+from .errors import cudnn_errors
+from .fused_packs import ATTRIBUTES
 from .memory import as_number
 from .objects import forget, plain
 from .signatures import Parameter, functions
@@ -41,13 +42,10 @@ def signature(names: list[str]) -> inspect.Signature:
 
 def _binding(name: str, c_name: str, parameters: tuple[Parameter, ...]) -> Callable[..., Any]:
     own = signature([parameter.name for parameter in parameters])
-    never = refused(name) if "FusedOps" in c_name else None  # their parameters are descriptors, addresses and numbers
 
     @cudnn_errors
     def call(*args: Any, **kwargs: Any) -> Any:
         given = own.bind(*args, **kwargs).args if kwargs or len(args) != len(parameters) else args
-        if never is not None:
-            never()
         result = getattr(cudnn, c_name)(*converted(parameters, given))
         if name.startswith("destroy"):
             forget(as_number(given[0]))
@@ -60,4 +58,4 @@ def _binding(name: str, c_name: str, parameters: tuple[Parameter, ...]) -> Calla
     return call
 
 
-BINDINGS = {name: _binding(name, *rest) for name, rest in functions().items()}
+BINDINGS = {name: _binding(name, *rest) for name, rest in functions().items()} | ATTRIBUTES

@@ -8,7 +8,6 @@ from .batch_norm import (
 )
 from .convolution import convolution_backward_data, convolution_backward_filter, convolution_forward
 from .descriptors import (
-    FUSED_OPS,
     Descriptor,
     add_tensor,
     create_activation_descriptor,
@@ -29,6 +28,7 @@ from .descriptors import (
     set_max_workspace_size,
 )
 from .dropout import DropoutStates, create_dropout_descriptor, create_dropout_states, set_dropout_descriptor
+from .fused_ops import FUSED_OPS
 from .layers import (
     activation_backward,
     activation_forward,

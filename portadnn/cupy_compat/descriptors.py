@@ -14,7 +14,7 @@ from portadnn import cudnn
 
 from ..handle import Handle
 from .bindings import BINDINGS
-from .errors import cudnn_errors, refused
+from .errors import cudnn_errors
 from .memory import gpu_library
 from .objects import number_of, object_of
 from .written import create, destroy
@@ -243,11 +243,3 @@ def is_tensor_core_available(dtype: Any) -> bool:
     if cupy is None or cupy.cuda.runtime.is_hip or np.dtype(dtype).char != "e":
         return False
     return int(cupy.cuda.Device().compute_capability) >= 70
-
-
-_FUSED = (
-    "create_fused_ops_plan create_fused_ops_const_param_pack make_fused_ops_plan create_fused_ops_variant_param_pack "
-    "fused_ops_execute set_fused_ops_const_param_pack_attribute get_fused_ops_const_param_pack_attribute "
-    "set_fused_ops_variant_param_pack_attribute get_fused_ops_variant_param_pack_attribute"
-)
-FUSED_OPS = {name: refused(name) for name in _FUSED.split()}

@@ -55,19 +55,6 @@ def check_status(status: int) -> None:
         raise CuDNNError(status)
 
 
-def refused(name: str) -> Callable[..., Any]:
-    """Return a function for fused operations by CuPy's names, which cannot be composed with them."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        error = CuDNNError(9)
-        error.add_info(f"{name}: fusions are not composed; portadnn.cudnn and portadnn.graph fuse operations")
-        raise error
-
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"Raise CuDNNError: portadnn.cudnn and portadnn.graph fuse operations, and not {name}."
-    return call
-
-
 def cudnn_errors(function: Callable[P, R]) -> Callable[P, R]:
     """Have a function raise portadnn's errors as CuDNNError, with their message in its second line."""
 
