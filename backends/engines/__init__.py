@@ -21,6 +21,7 @@ _MODULES = (
     "conv.cpu.direct",
     "conv.cpu.depthwise",
     "conv.cpu.direct_filter",
+    "conv.cpu.bytes",
     "conv.gemm",
     "conv.direct",
     "conv.depthwise",

@@ -13,7 +13,7 @@ from portadnn import forking
 from portadnn._io import disk_cache
 
 from ..base import DeviceInfo
-from . import intel_cpu, matrix_cores, pocl_cache, pocl_cpu
+from . import byte_products, intel_cpu, matrix_cores, pocl_cache, pocl_cpu
 
 # LLVM names of processors on which PoCL generates 512-bit vectors; on all others 256 bits are the most
 _AVX512: tuple[str, ...] = (
@@ -107,7 +107,8 @@ def _describe(device: Any) -> DeviceInfo:
             + (["grid_fence"] if nvidia and device.compute_capability_major_nv >= 7 else [])  # as in cuda.py
             + (["atomic64"] if nvidia or "cl_khr_int64_base_atomics" in extensions else [])
         )
-        | matrix_cores.features(cl, device, arch, "-cl-std=CL1.2"),
+        | matrix_cores.features(cl, device, arch, "-cl-std=CL1.2")
+        | (frozenset() if gpu else byte_products.features(cl, device, "-cl-std=CL1.2")),
     )
 
 

@@ -64,14 +64,15 @@ def _name(address: int) -> str | None:
 
 def nearest_name() -> str | None:
     """Return the name of a processor with the same vectors as this one's that PoCL's compiler knows."""
-    flags = _flags()
+    flags = processor_flags()
     return next((name for name, needed in _NAMES if needed <= flags), None)
 
 
 _TEXTS: list[Any] = []  # PoCL reads them as long as the process lives
 
 
-def _flags() -> set[str]:
+def processor_flags() -> set[str]:
+    """Return what this processor has, by Linux's names; nothing where it does not tell."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

@@ -34,7 +34,7 @@ class Description:
 
 
 def named(monkeypatch: pytest.MonkeyPatch, flags: str, description: Description) -> str | None:
-    monkeypatch.setattr(pocl_cpu, "_flags", lambda: set(flags.split()))
+    monkeypatch.setattr(pocl_cpu, "processor_flags", lambda: set(flags.split()))
     monkeypatch.setattr(pocl_cpu.platform, "machine", lambda: "x86_64")
     pocl_cpu._name.cache_clear()
     return pocl_cpu.llvm_name(description.device)
