@@ -111,6 +111,8 @@ class Handle:
         The backend does not work on this machine; the message says why and what to install.
     """
 
+    collector: list[Any] | None = None  # where calls leave their problems, with nothing computed; under the lock
+
     @public
     def __init__(
         self,

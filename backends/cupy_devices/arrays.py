@@ -44,6 +44,16 @@ class _Place:
         self.data, self.ptr = self, ptr
 
 
+class _Places(dict[int, _Place]):
+    """Addresses that launches have read: PyTorch's allocator gives out the same ones in every step."""
+
+    def __missing__(self, ptr: int) -> _Place:
+        if len(self) >= 1 << 16:
+            self.clear()
+        place = self[ptr] = _Place(ptr)
+        return place
+
+
 class CupyArrays(Device):
     """The arrays, memory and stream of one GPU.
 
@@ -64,6 +74,7 @@ class CupyArrays(Device):
         self._index = index
         self._stream = stream
         self._array = cupy.ndarray
+        self._places = _Places()
         self._runtime = cupy.cuda.runtime
 
     def current(self) -> AbstractContextManager[Any]:
@@ -146,7 +157,8 @@ class CupyArrays(Device):
         return cupy.ndarray(shape, storage, memory, strides=strides)
 
     def launchable(self, tensors: Sequence[Any]) -> Sequence[Any] | None:
-        return [_Place(tensor.data_ptr()) for tensor in tensors]
+        places = self._places
+        return [places[tensor.data_ptr()] for tensor in tensors]
 
     def as_bytes(self, array: Any) -> Any:
         cupy = _cupy()

@@ -81,6 +81,9 @@ def execute(
         if device.host_memory:
             arrays, signatures, originals = aligned(device, kind, arrays, signatures)
         key = (kind, params, algo, *signatures)
+        if handle.collector is not None:
+            handle.collector.append(_problem(handle, kind, signatures, params))
+            return _results(kind, tensors, arrays)
         entry = handle.plans.entry(key)
         if entry is None:
             entry = _make_entry(handle, kind, signatures, params, algo)
@@ -128,14 +131,19 @@ def _result(kind: type[Problem], tensors: Sequence[Any], tensor: Any, array: Any
     return array
 
 
+def _problem(handle: Handle, kind: type[Problem], signatures: Sequence[Any], params: Any) -> Problem:
+    names = kind.tensor_names()
+    specs = [None if seen is None else spec_of(seen, name) for seen, name in zip(signatures, names, strict=True)]
+    return make_problem(handle, kind, specs, params)
+
+
 def _make_entry(
     handle: Handle, kind: type[Problem], signatures: Sequence[Any], params: Any, algo: DnnEnum | None
 ) -> Entry:
     names = kind.tensor_names()
-    specs = [None if seen is None else spec_of(seen, name) for seen, name in zip(signatures, names, strict=True)]
-    problem = make_problem(handle, kind, specs, params)
+    problem = _problem(handle, kind, signatures, params)
     present = tuple(i for i, name in enumerate(names) if getattr(problem, name) is not None)
-    left_out = [i for i in present if specs[i] is None]
+    left_out = [i for i in present if signatures[i] is None]
     inputs = len(kind.inputs)
     numbers = list(kind.scalars)
     return Entry(

@@ -21,13 +21,14 @@ from .marks import mark
 from .ops.convolution import output_dims, setting
 from .ops.handles import handle_for
 from .ops.layout import memory_format, new, spread
-from .ops.library import plain
 from .ops.repeat import repeated
+from .ops.replay import Repeating, layouts
 
 _CONVOLUTIONS = (nn.Conv2d, nn.Conv3d)
 _NORMS = (nn.BatchNorm2d, nn.BatchNorm3d)
 _ACTIVATIONS: dict[type[nn.Module], str] = {nn.ReLU: "relu", nn.Sigmoid: "sigmoid", nn.Tanh: "tanh", nn.SiLU: "swish"}
 _DTYPES = (torch.float32, torch.float64)
+_PLAIN = (torch.Tensor, nn.Parameter)
 
 
 class Chain:
@@ -46,7 +47,7 @@ class Chain:
     def __init__(self, norm: Any, activation: Any, mode: str) -> None:
         self.behind: list[Any] = [module for module in (norm, activation) if module is not None]
         self._norm = norm
-        self._activation = dnn.ActivationDescriptor(mode, "propagate_nan")
+        self._mode = mode
         self._kept = Kept()
 
     def __call__(self, conv: Any, x: torch.Tensor) -> torch.Tensor | None:
@@ -56,7 +57,7 @@ class Chain:
             return None
         if any(one.training or one._forward_hooks or one._forward_pre_hooks for one in (conv, *self.behind)):
             return None
-        if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type) or not plain([x, w]):
+        if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type) or type(w) not in _PLAIN:
             return None
         statistics = () if norm is None else (norm.weight, norm.bias, norm.running_mean, norm.running_var)
         given = (x, w, conv.bias, *statistics)
@@ -67,20 +68,27 @@ class Chain:
             affine = (None, None) if norm is None else scale_and_shift(*statistics, norm.eps)
             return folded(w, conv.bias, *affine)
 
-        filters, bias = self._kept.get(given[1:], fold)
-        y = self._convolve(conv, x, filters, bias)
+        tensors = (x, *self._kept.get(given[1:], fold))
+        padding = spread(0 if conv.padding == "valid" else conv.padding, x.dim() - 2, "padding")
+        numbers = (conv.stride, padding, conv.dilation, conv.groups, self._mode, conv.portadnn_backend)
+        found = layouts(numbers, tensors)
+        if found is None:
+            return None
+        y = _chained.find(found[0], numbers)(tensors)
         mark(y, self.behind)
         return y
 
-    def _convolve(self, conv: Any, x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        padding = spread(0 if conv.padding == "valid" else conv.padding, x.dim() - 2, "padding")
-        geometry = (conv.stride, padding, conv.dilation)
-        y = new(x, output_dims(x.shape, w.shape, *geometry), memory_format(x, w))
-        call = repeated(dnn.convolution_bias_activation_forward)
-        given = [t.detach() for t in (x, w, bias)]
-        handle, how = handle_for(y, conv.portadnn_backend), setting(y, *geometry, conv.groups)
-        call(handle, given[0], given[1], how, given[2], self._activation, y)
-        return y
+
+def _convolve(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor, *numbers: Any) -> torch.Tensor:
+    *geometry, groups, mode, backend = numbers
+    y = new(x, output_dims(x.shape, w.shape, *geometry), memory_format(x, w))
+    call = repeated(dnn.convolution_bias_activation_forward)
+    handle, how = handle_for(y, backend), setting(y, *geometry, groups)
+    call(handle, x, w, how, bias, dnn.ActivationDescriptor(mode, "propagate_nan"), y)
+    return y
+
+
+_chained = Repeating(_convolve)
 
 
 def find(model: nn.Module) -> tuple[list[tuple[nn.Module, Chain]], str | None]:

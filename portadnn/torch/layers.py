@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn import functional
-from torch.nn.utils.rnn import PackedSequence
 
 from portadnn.ops.batch_norm import BN_MIN_EPSILON
 
 from . import ops
 from .marks import passes
+from .ops.convolution import convolution
 
 LAYERS: dict[type[nn.Module], type[nn.Module]] = {}  # PyTorch's class: ours
 REPLACED: set[type[nn.Module]] = set()
@@ -30,7 +30,7 @@ class Layer(nn.Module):
         return f"{super().extra_repr()}, backend={self.portadnn_backend!r}".removeprefix(", ")
 
 
-def _layer(made: type[nn.Module]) -> type[nn.Module]:
+def layer(made: type[nn.Module]) -> type[nn.Module]:
     """Register a layer; its own base is the module's class."""
     original = next(
         base for base in made.__mro__[1:] if base.__module__.startswith("torch.nn") and base is not nn.Module
@@ -52,8 +52,6 @@ def why_not(module: nn.Module) -> str | None:
         and not isinstance(module, nn.modules.instancenorm._InstanceNorm)
     ):
         return f"eps={module.eps}: cuDNN's least is {BN_MIN_EPSILON}"
-    if isinstance(module, nn.RNNBase) and module.proj_size:
-        return "proj_size: portadnn.torch does not pass projections on"
     if isinstance(module, nn.modules.pooling._MaxPoolNd):
         if module.return_indices:
             return "return_indices: cuDNN's pooling has no indices"
@@ -70,6 +68,14 @@ def why_not(module: nn.Module) -> str | None:
     return None
 
 
+def _own(module: nn.Module, kind: str, name: str) -> Any:
+    """Return a parameter or buffer, in a third of the time that an attribute takes where it is a plain one."""
+    if torch.compiler.is_compiling():
+        return getattr(module, name)
+    found = module.__dict__[kind]
+    return found[name] if name in found else getattr(module, name)
+
+
 def _tuple(value: Any) -> tuple[int, ...]:
     return value if isinstance(value, tuple) else (value,)
 
@@ -79,6 +85,18 @@ def _tuple(value: Any) -> tuple[int, ...]:
 
 class _Convolution(Layer):
     portadnn_chain: Any = None  # substitute(fuse=True): what lies behind it as well
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not torch.compiler.is_compiling() and not torch._C._is_any_autocast_enabled():
+            own = self.__dict__
+            given = own["_parameters"]
+            if "portadnn_chain" not in own and own["padding_mode"] == "zeros" and "weight" in given:
+                count, backend = len(own["kernel_size"]), own["portadnn_backend"]
+                numbers = (count, own["stride"], own["padding"], own["dilation"], own["groups"], backend)
+                y = convolution.again(numbers, (x, given["weight"], given["bias"]))
+                if y is not None:
+                    return y
+        return super().forward(x)
 
     def _conv_forward(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         module: Any = self
@@ -94,17 +112,17 @@ class _Convolution(Layer):
         return call(x, weight, bias, *numbers, backend=self.portadnn_backend)
 
 
-@_layer
+@layer
 class Conv1d(_Convolution, nn.Conv1d):
     """nn.Conv1d."""
 
 
-@_layer
+@layer
 class Conv2d(_Convolution, nn.Conv2d):
     """nn.Conv2d."""
 
 
-@_layer
+@layer
 class Conv3d(_Convolution, nn.Conv3d):
     """nn.Conv3d."""
 
@@ -120,17 +138,17 @@ class _Transposed(Layer):
         return call(x, module.weight, module.bias, *numbers, backend=self.portadnn_backend)
 
 
-@_layer
+@layer
 class ConvTranspose1d(_Transposed, nn.ConvTranspose1d):
     """nn.ConvTranspose1d."""
 
 
-@_layer
+@layer
 class ConvTranspose2d(_Transposed, nn.ConvTranspose2d):
     """nn.ConvTranspose2d."""
 
 
-@_layer
+@layer
 class ConvTranspose3d(_Transposed, nn.ConvTranspose3d):
     """nn.ConvTranspose3d."""
 
@@ -146,17 +164,17 @@ class _MaxPool(Layer):
         return call(x, *numbers, backend=self.portadnn_backend)
 
 
-@_layer
+@layer
 class MaxPool1d(_MaxPool, nn.MaxPool1d):
     """nn.MaxPool1d."""
 
 
-@_layer
+@layer
 class MaxPool2d(_MaxPool, nn.MaxPool2d):
     """nn.MaxPool2d."""
 
 
-@_layer
+@layer
 class MaxPool3d(_MaxPool, nn.MaxPool3d):
     """nn.MaxPool3d."""
 
@@ -171,17 +189,17 @@ class _AvgPool(Layer):
         return call(x, *numbers, backend=self.portadnn_backend)
 
 
-@_layer
+@layer
 class AvgPool1d(_AvgPool, nn.AvgPool1d):
     """nn.AvgPool1d."""
 
 
-@_layer
+@layer
 class AvgPool2d(_AvgPool, nn.AvgPool2d):
     """nn.AvgPool2d."""
 
 
-@_layer
+@layer
 class AvgPool3d(_AvgPool, nn.AvgPool3d):
     """nn.AvgPool3d."""
 
@@ -194,32 +212,32 @@ class _Adaptive(Layer):
         return ops.adaptive_pool(x, module.output_size, int(name[-2]), mode, self.portadnn_backend)
 
 
-@_layer
+@layer
 class AdaptiveAvgPool1d(_Adaptive, nn.AdaptiveAvgPool1d):
     """nn.AdaptiveAvgPool1d."""
 
 
-@_layer
+@layer
 class AdaptiveAvgPool2d(_Adaptive, nn.AdaptiveAvgPool2d):
     """nn.AdaptiveAvgPool2d."""
 
 
-@_layer
+@layer
 class AdaptiveAvgPool3d(_Adaptive, nn.AdaptiveAvgPool3d):
     """nn.AdaptiveAvgPool3d."""
 
 
-@_layer
+@layer
 class AdaptiveMaxPool1d(_Adaptive, nn.AdaptiveMaxPool1d):
     """nn.AdaptiveMaxPool1d."""
 
 
-@_layer
+@layer
 class AdaptiveMaxPool2d(_Adaptive, nn.AdaptiveMaxPool2d):
     """nn.AdaptiveMaxPool2d."""
 
 
-@_layer
+@layer
 class AdaptiveMaxPool3d(_Adaptive, nn.AdaptiveMaxPool3d):
     """nn.AdaptiveMaxPool3d."""
 
@@ -234,28 +252,32 @@ class _BatchNorm(Layer):
             return x
         module._check_input_dim(x)
         momentum = 0.0 if module.momentum is None else module.momentum
-        if module.training and module.track_running_stats and module.num_batches_tracked is not None:
-            module.num_batches_tracked.add_(1)
-            if module.momentum is None:  # the mean of all batches
-                momentum = 1.0 / float(module.num_batches_tracked)
-        by_batch = module.training or (module.running_mean is None and module.running_var is None)
-        kept = not module.training or module.track_running_stats
-        running = (module.running_mean, module.running_var) if kept else (None, None)
-        parameters = (module.weight, module.bias, by_batch, momentum, module.eps)
-        return ops.batch_norm(x, *running, *parameters, backend=self.portadnn_backend)
+        training, tracks = module.training, module.track_running_stats
+        mean, variance = _own(self, "_buffers", "running_mean"), _own(self, "_buffers", "running_var")
+        if training and tracks:
+            count = _own(self, "_buffers", "num_batches_tracked")
+            if count is not None:
+                count.add_(1)
+                if module.momentum is None:  # the mean of all batches
+                    momentum = 1.0 / float(count)
+        running = (mean, variance) if tracks or not training else (None, None)
+        by_batch = training or (mean is None and variance is None)
+        weight, bias = _own(self, "_parameters", "weight"), _own(self, "_parameters", "bias")
+        numbers = (weight, bias, by_batch, momentum, module.eps)
+        return ops.batch_norm(x, *running, *numbers, backend=self.portadnn_backend)
 
 
-@_layer
+@layer
 class BatchNorm1d(_BatchNorm, nn.BatchNorm1d):
     """nn.BatchNorm1d."""
 
 
-@_layer
+@layer
 class BatchNorm2d(_BatchNorm, nn.BatchNorm2d):
     """nn.BatchNorm2d."""
 
 
-@_layer
+@layer
 class BatchNorm3d(_BatchNorm, nn.BatchNorm3d):
     """nn.BatchNorm3d."""
 
@@ -269,22 +291,22 @@ class _InstanceNorm(Layer):
         return ops.instance_norm(x, *running, *parameters, backend=self.portadnn_backend)
 
 
-@_layer
+@layer
 class InstanceNorm1d(_InstanceNorm, nn.InstanceNorm1d):
     """nn.InstanceNorm1d."""
 
 
-@_layer
+@layer
 class InstanceNorm2d(_InstanceNorm, nn.InstanceNorm2d):
     """nn.InstanceNorm2d."""
 
 
-@_layer
+@layer
 class InstanceNorm3d(_InstanceNorm, nn.InstanceNorm3d):
     """nn.InstanceNorm3d."""
 
 
-@_layer
+@layer
 class LayerNorm(Layer, nn.LayerNorm):
     """nn.LayerNorm."""
 
@@ -293,7 +315,7 @@ class LayerNorm(Layer, nn.LayerNorm):
         return ops.layer_norm(x, shape, self.weight, self.bias, self.eps, backend=backend)
 
 
-@_layer
+@layer
 class RMSNorm(Layer, nn.RMSNorm):
     """nn.RMSNorm."""
 
@@ -301,7 +323,7 @@ class RMSNorm(Layer, nn.RMSNorm):
         return ops.rms_norm(x, self.normalized_shape, self.weight, self.eps, backend=self.portadnn_backend)
 
 
-@_layer
+@layer
 class GroupNorm(Layer, nn.GroupNorm):
     """nn.GroupNorm."""
 
@@ -309,7 +331,7 @@ class GroupNorm(Layer, nn.GroupNorm):
         return ops.group_norm(x, self.num_groups, self.weight, self.bias, self.eps, backend=self.portadnn_backend)
 
 
-@_layer
+@layer
 class LocalResponseNorm(Layer, nn.LocalResponseNorm):
     """nn.LocalResponseNorm."""
 
@@ -321,7 +343,7 @@ class LocalResponseNorm(Layer, nn.LocalResponseNorm):
 # activations
 
 
-@_layer
+@layer
 class ReLU(Layer, nn.ReLU):
     """nn.ReLU."""
 
@@ -337,17 +359,17 @@ class _Clipped(Layer):
         return ops.clipped_relu(x, module.max_val, backend=self.portadnn_backend)
 
 
-@_layer
+@layer
 class ReLU6(_Clipped, nn.ReLU6):
     """nn.ReLU6."""
 
 
-@_layer
+@layer
 class Hardtanh(_Clipped, nn.Hardtanh):
     """nn.Hardtanh from 0 on."""
 
 
-@_layer
+@layer
 class Sigmoid(Layer, nn.Sigmoid):
     """nn.Sigmoid."""
 
@@ -355,7 +377,7 @@ class Sigmoid(Layer, nn.Sigmoid):
         return x if passes(self, x) else ops.sigmoid(x, backend=self.portadnn_backend)
 
 
-@_layer
+@layer
 class Tanh(Layer, nn.Tanh):
     """nn.Tanh."""
 
@@ -363,7 +385,7 @@ class Tanh(Layer, nn.Tanh):
         return x if passes(self, x) else ops.tanh(x, backend=self.portadnn_backend)
 
 
-@_layer
+@layer
 class ELU(Layer, nn.ELU):
     """nn.ELU."""
 
@@ -371,7 +393,7 @@ class ELU(Layer, nn.ELU):
         return ops.elu(x, self.alpha, backend=self.portadnn_backend)
 
 
-@_layer
+@layer
 class SiLU(Layer, nn.SiLU):
     """nn.SiLU."""
 
@@ -389,93 +411,19 @@ class _Softmax(Layer):
         return call(x, dim, backend=self.portadnn_backend)
 
 
-@_layer
+@layer
 class Softmax(_Softmax, nn.Softmax):
     """nn.Softmax."""
 
 
-@_layer
+@layer
 class LogSoftmax(_Softmax, nn.LogSoftmax):
     """nn.LogSoftmax."""
 
 
-@_layer
+@layer
 class Dropout(Layer, nn.Dropout):
     """nn.Dropout."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return ops.dropout(x, self.p, self.training, backend=self.portadnn_backend)
-
-
-# recurrent networks
-
-
-class _Network(Layer):
-    def forward(self, x: Any, hx: Any = None) -> Any:
-        module: Any = self
-        packed = isinstance(x, PackedSequence)
-        data, sizes = (x.data, x.batch_sizes.tolist()) if packed else (x, None)
-        single = not packed and data.dim() == 2
-        if single:
-            data = data.unsqueeze(1)
-        elif module.batch_first and not packed:
-            data = data.transpose(0, 1)
-        given = hx if isinstance(hx, tuple) else (hx, None)
-        given = tuple(self._state(s, x, single, packed) for s in given)
-        options = {"layers": module.num_layers, "bidirectional": module.bidirectional, "biases": module.bias}
-        drops = module.dropout if module.training else 0.0
-        y, hy, cy = ops.rnn(
-            *(data, *given, [w for row in module.all_weights for w in row], module.mode),
-            **options,
-            dropout=drops,
-            batch_sizes=sizes,
-            backend=self.portadnn_backend,
-        )
-        return self._results(x, y, (hy, cy) if module.mode == "LSTM" else (hy,), single, packed)
-
-    def _state(self, state: torch.Tensor | None, x: Any, single: bool, packed: bool) -> torch.Tensor | None:
-        """Return an initial state in the order of the sequences."""
-        if state is None:
-            return None
-        if single:
-            return state.unsqueeze(1)
-        if packed and x.sorted_indices is not None:
-            return state.index_select(1, x.sorted_indices)
-        return state
-
-    def _results(self, x: Any, y: torch.Tensor, states: Any, single: bool, packed: bool) -> Any:
-        module: Any = self
-        out: Any = y
-        if packed:
-            out = PackedSequence(y, x.batch_sizes, x.sorted_indices, x.unsorted_indices)
-            if x.unsorted_indices is not None:
-                states = tuple(s.index_select(1, x.unsorted_indices) for s in states)
-        elif single:
-            out, states = y.squeeze(1), tuple(s.squeeze(1) for s in states)
-        elif module.batch_first:
-            out = y.transpose(0, 1)
-        return out, states if module.mode == "LSTM" else states[0]
-
-
-@_layer
-class RNN(_Network, nn.RNN):
-    """nn.RNN."""
-
-
-@_layer
-class LSTM(_Network, nn.LSTM):
-    """nn.LSTM."""
-
-
-@_layer
-class GRU(_Network, nn.GRU):
-    """nn.GRU."""
-
-
-@_layer
-class CTCLoss(Layer, nn.CTCLoss):
-    """nn.CTCLoss."""
-
-    def forward(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> torch.Tensor:
-        tensors = (log_probs, targets, input_lengths, target_lengths)
-        return ops.ctc_loss(*tensors, self.blank, self.reduction, self.zero_infinity, backend=self.portadnn_backend)

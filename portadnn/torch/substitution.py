@@ -8,8 +8,11 @@ from typing import Any
 
 import torch
 
-from . import chains, layers
+from portadnn.dispatch.prepared import Prepared
+
+from . import chains, layers, sequence_layers  # noqa: F401  # the last adds its layers to the table
 from .ops.handles import check_backend
+from .preparing import prepare
 
 _log = logging.getLogger("portadnn")
 
@@ -46,6 +49,32 @@ class Substitution:
                 module.__dict__.pop("portadnn_chain", None)
         self._before.clear()
         return self.model
+
+    def prepare(self, *inputs: Any, backward: bool | None = None, **options: Any) -> dict[str, Prepared]:
+        """Build the kernels of a step ahead of it, side by side on all cores.
+
+        The model is called once with these inputs while nothing of portadnn's is computed: what its layers return is
+        not initialised, and what of the model depends on it may go another way. Buffers and random numbers are as
+        before afterwards, gradients are untouched; hooks are called. Other threads' calls wait meanwhile.
+
+        Parameters
+        ----------
+        *inputs, **options
+            As the model takes them, with the shapes, types and layouts of the calls to come.
+        backward
+            Whether gradients are prepared, too; by default where the model is in training mode.
+
+        Returns
+        -------
+        dict of str to Prepared
+            For each backend how many problems there were, and which ones no engine takes.
+
+        Raises
+        ------
+        Exception
+            What the model itself raises.
+        """
+        return prepare(self.model, inputs, options, self.model.training if backward is None else backward)
 
     def __enter__(self) -> Substitution:
         return self

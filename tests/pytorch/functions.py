@@ -174,19 +174,21 @@ same("local_response_norm", None, (2, 7, 3, 4), size=5, alpha=0.5, beta=0.75, k=
 same("local_response_norm", None, (2, 6, 5), variant=" even", size=4, alpha=0.5)
 
 
-def network(kind, layers, bidirectional, biases):
+def network(kind, layers, bidirectional, biases, proj=0):
     """Add a recurrent network's case: PyTorch's module, and ours with its weights."""
     directions = 2 if bidirectional else 1
     sizes = {"LSTM": 4, "GRU": 3}
     features, hidden, gates = 3, 4, sizes.get(kind, 1)
-    shapes = [(5, 2, features), (layers * directions, 2, hidden)]
+    output = proj or hidden
+    shapes = [(5, 2, features), (layers * directions, 2, output)]
     shapes += [(layers * directions, 2, hidden)] if kind == "LSTM" else []
     states = len(shapes)
     for layer in range(layers):
         for _ in range(directions):
-            inputs = features if layer == 0 else hidden * directions
-            shapes += [(gates * hidden, inputs), (gates * hidden, hidden)]
+            inputs = features if layer == 0 else output * directions
+            shapes += [(gates * hidden, inputs), (gates * hidden, output)]
             shapes += [(gates * hidden,)] * 2 if biases else []
+            shapes += [(proj, hidden)] if proj else []
 
     def ours(*t, backend):
         cells = t[2] if kind == "LSTM" else None
@@ -200,6 +202,7 @@ def network(kind, layers, bidirectional, biases):
         return call(t[0], t[1:3] if kind == "LSTM" else t[1], t[states:], *options)
 
     words = f"{kind} of {layers} layers{', both directions' if bidirectional else ''}{'' if biases else ', no biases'}"
+    words += ", projected" * bool(proj)
     case(words, *shapes, ours=ours, theirs=theirs)
 
 
@@ -207,6 +210,8 @@ network("LSTM", 2, True, True)
 network("GRU", 2, False, True)
 network("RNN_TANH", 1, True, False)
 network("LSTM", 1, False, False)
+network("LSTM", 2, True, True, 2)
+network("LSTM", 1, False, False, 3)
 
 for variant, shapes, options in (
     ("", ((2, 3, 5, 4), (2, 3, 6, 4), (2, 3, 6, 7)), {}),

@@ -13,6 +13,7 @@ from places import PLACES  # noqa: E402
 from torch import nn  # noqa: E402
 
 from portadnn.torch import layers, substitute  # noqa: E402
+from portadnn.torch.ops.handles import handle_for  # noqa: E402
 from portadnn.torch.substitution import backend_of  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:RNN module weights are not part of single contiguous chunk")
@@ -177,7 +178,6 @@ def test_what_is_left():
             "inplace": nn.ReLU(inplace=True),
             "indices": nn.MaxPool2d(2, return_indices=True),
             "dilated": nn.MaxPool2d(2, dilation=2),
-            "projected": nn.LSTM(3, 4, proj_size=2),
             "lazy": nn.LazyConv2d(3, 1),
             "epsilon": nn.BatchNorm2d(3, eps=1e-7),
             "gelu": nn.GELU(),
@@ -244,3 +244,26 @@ def test_compiled(training):
         scale = float(q.grad.abs().max()) + 1e-3
         torch.testing.assert_close(p.grad / scale, q.grad / scale, rtol=2e-3, atol=2e-3)
     torch.testing.assert_close(ours.state_dict(), theirs.state_dict(), rtol=1e-4, atol=1e-5)
+
+
+@PLACES
+def test_prepare(backend, device):
+    """A step finds all plans that were made ahead of it; the model is as before."""
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 4, 3, groups=2)
+    )
+    model += nn.Sequential(nn.BatchNorm2d(4, eps=1e-7), nn.Dropout(0.3), nn.Flatten(), nn.Linear(4 * 4 * 4, 5))
+    model, theirs = model.to(device), copy.deepcopy(model).to(device)
+    x, state = torch.randn(2, 3, 14, 14, device=device), torch.get_rng_state()
+    (prepared,) = substitute(model, backend).prepare(x).values()
+    assert prepared.problems > 9 and not prepared.refused
+    assert torch.equal(state, torch.get_rng_state()) and all(p.grad is None for p in model.parameters())
+    torch.testing.assert_close(model.state_dict(), theirs.state_dict(), rtol=0, atol=0)
+    plans = handle_for(x, backend).cache_info().plans
+    for one in (model, theirs):
+        one[6].p = 0.0
+        one(x).square().sum().backward()
+    assert handle_for(x, backend).cache_info().plans == plans
+    for p, q in zip(model.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(p.grad, q.grad, rtol=1e-3, atol=1e-3)

@@ -11,8 +11,9 @@ from portadnn.errors import BadParam
 
 from .handles import handle_for
 from .layout import laid_out, like, memory_format, per_channel, statistics_type, volume
-from .library import Eager, operator, repeating
+from .library import Eager, operator
 from .repeat import repeated
+from .replay import Full, Known, Repeating, layouts
 from .twice import again, batch_norm_gradients
 
 Maybe: TypeAlias = "torch.Tensor | None"
@@ -201,28 +202,54 @@ def _update(
     return y, mean, inverse
 
 
-_updated = repeating(_update)
+_updated = Repeating(_update)
+
+
+class _Updating:
+    """A call that updates running statistics, with known layouts.
+
+    Attributes
+    ----------
+    narrow : tuple of int
+        Which of weight, bias and running statistics are converted to the statistics' type, in one launch each way.
+    kinds : tuple
+        The types of weight and bias; None where there is none.
+    """
+
+    __slots__ = ("_call", "kinds", "narrow", "numbers")
+
+    def __init__(self, tensors: tuple[Any, ...], numbers: tuple[float, float, str]) -> None:
+        x, *given = tensors
+        kind = statistics_type(x)
+        self.numbers = numbers
+        self.kinds = tuple(None if p is None else p.dtype for p in given[:2])
+        self.narrow = tuple(i for i, t in enumerate(given) if t is not None and t.dtype is not kind)
+        self._call: Full | None = None
+
+    def __call__(self, tensors: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
+        call = self._call
+        if call is None or (type(call) is Known and call.handle._device is None):
+            key, _ = layouts(self.numbers, tensors, True) or (None, False)
+            outputs = _updated.find(key, self.numbers)(tensors)
+            self._call = _updated.known(key)
+            return outputs
+        return call(tensors)
 
 
 def _update_forward(ctx: Any, x: torch.Tensor, weight: Maybe, bias: Maybe, *rest: Any) -> torch.Tensor:
-    """Compute in float32 with parameters and statistics of any type, which are converted in one launch each way."""
-    running, (momentum, epsilon, backend) = rest[:2], rest[2:]
-    kind = statistics_type(x)
-    given = [weight, bias, *running]
-    narrow = [i for i, t in enumerate(given) if t is not None and t.dtype is not kind]
-    ours = list(given)
+    given, call = [weight, bias, *rest[:2]], rest[2]
+    ours, narrow = list(given), call.narrow
     if narrow:
-        for i, wide in zip(narrow, _converted([given[i] for i in narrow], kind), strict=True):
+        for i, wide in zip(narrow, _converted([given[i] for i in narrow], statistics_type(x)), strict=True):
             ours[i] = wide
     for i in (2, 3):
         if ours[i] is given[i]:  # so that autograd and whoever keeps what follows from them know of the change
-            torch.autograd.graph.increment_version(given[i])
-    y, mean, inverse = _updated(x, *ours, momentum, epsilon, backend)
+            _changed(given[i])
+    y, mean, inverse = call((x, *ours))
     changed = [i for i in narrow if i > 1]
     if changed:
         torch._foreach_copy_([given[i] for i in changed], [ours[i] for i in changed])
-    ctx.kinds = [None if p is None else p.dtype for p in (weight, bias)]
-    ctx.numbers = (epsilon, backend)
+    ctx.call = call
     ctx.save_for_backward(x, ours[0], mean, inverse)
     return y
 
@@ -236,16 +263,22 @@ def _converted(tensors: list[Any], kind: torch.dtype) -> list[torch.Tensor]:
 
 def _update_backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
     x, weight, mean, inverse = ctx.saved_tensors
-    dx, *gradients = batch_norm_backward(x, dy, weight, mean, inverse, *ctx.numbers)
-    kinds = ctx.kinds
+    _, epsilon, backend = ctx.call.numbers
+    dx, *gradients = batch_norm_backward(x, dy, weight, mean, inverse, epsilon, backend)
+    kinds = ctx.call.kinds
     if kinds[0] is kinds[1] and kinds[0] not in (None, mean.dtype):
         gradients = _converted(gradients, kinds[0])
     else:
-        gradients = [None if kind is None else d.to(kind) for d, kind in zip(gradients, kinds, strict=True)]
-    return (dx, *gradients, *[None] * 5)
+        gradients = [
+            d if d.dtype is k else None if k is None else d.to(k) for d, k in zip(gradients, kinds, strict=True)
+        ]
+    return (dx, *gradients, None, None, None)
 
 
+_changed = torch.autograd.graph.increment_version
 _updating = Eager("batch_norm_updating", _update_forward, _update_backward)
+_CALLS: dict[Any, _Updating] = {}  # by layouts
+_MOST_CALLS = 8192
 _MOMENTA: set[float] = set()  # calls with these are kept; a mean over all batches has a new one in every step
 _MOST_MOMENTA = 16
 
@@ -260,6 +293,28 @@ def _updates(x: torch.Tensor, mean: Maybe, variance: Maybe, momentum: float) -> 
         _MOMENTA.add(momentum)
     apart = mean.is_contiguous() and variance.is_contiguous() and mean is not variance
     return apart and x.device == mean.device == variance.device
+
+
+def _known_update(tensors: tuple[Any, ...], numbers: tuple[Any, ...]) -> Any:
+    """Return the result of a call that updates the running statistics with known layouts; None for any other."""
+    if torch.compiler.is_compiling():
+        return None
+    found = layouts(numbers, tensors, profiled=True)
+    call = None if found is None else _CALLS.get(found[0])
+    return None if call is None else _updating(*tensors, call)
+
+
+def _new_update(tensors: tuple[Any, ...], numbers: tuple[Any, ...]) -> Any:
+    """Return the result where the launches can update the running statistics, or None."""
+    if torch.compiler.is_compiling() or not _updates(tensors[0], *tensors[3:], numbers[0]):
+        return None
+    found = layouts(numbers, tensors, profiled=True)
+    if found is None:
+        return None
+    while len(_CALLS) >= _MOST_CALLS:
+        _CALLS.pop(next(iter(_CALLS)), None)
+    call = _CALLS[found[0]] = _Updating(tensors, numbers)
+    return _updating(*tensors, call)
 
 
 def _check_shapes(x: torch.Tensor, **statistics: Maybe) -> None:
@@ -308,6 +363,10 @@ def batch_norm(
         Shapes that do not fit, an `eps` that is too small, missing statistics, or one value for each channel in
         training.
     """
+    tensors, numbers = (x, weight, bias, running_mean, running_var), (momentum, eps, backend)
+    again = _known_update(tensors, numbers) if training else None
+    if again is not None:
+        return again
     _check_shapes(x, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     if not training:
         if running_mean is None or running_var is None:
@@ -319,10 +378,9 @@ def batch_norm(
         raise BadParam(argument="x", expected="more than 1 value per channel when training", got=tuple(x.shape))
     if x.numel() == 0:
         return x.clone()
-    if _updates(x, running_mean, running_var, momentum):
-        updated = _updating(x, weight, bias, running_mean, running_var, momentum, eps, backend)
-        if updated is not None:
-            return updated
+    updated = _new_update(tensors, numbers)
+    if updated is not None:
+        return updated
     kind = statistics_type(x)  # here and not in the operator, so that its gradient reads the same ones
     weight, bias = (p if p is None or p.dtype is kind else p.to(kind) for p in (weight, bias))
     y, mean, variance, _, _ = batch_norm_training(x, weight, bias, eps, backend)

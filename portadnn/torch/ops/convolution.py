@@ -14,8 +14,9 @@ from portadnn.errors import BadParam
 
 from .handles import handle_for
 from .layout import check_rank, memory_format, new, per_channel, spread
-from .library import autocast, operator, plain, repeating
+from .library import autocast, operator
 from .repeat import repeated
+from .replay import Repeating, hashable, layouts
 
 _IDENTITY = dnn.ActivationDescriptor("identity")
 _TUNED: set[Any] = set()  # problems that Find was asked about
@@ -42,7 +43,7 @@ def _as_2d(*tensors: torch.Tensor) -> Sequence[torch.Tensor]:
 def _tune(handle: dnn.Handle, find: str, tensors: Sequence[torch.Tensor], conv: dnn.ConvolutionDescriptor) -> None:
     """Time the engines of a new problem, where ``torch.backends.cudnn.benchmark`` asks for it."""
     key = (handle.serial, find, conv, *((t.shape, t.stride(), t.dtype) for t in tensors))
-    if key not in _TUNED:
+    if key not in _TUNED and handle.collector is None:
         _TUNED.add(key)
         first, second, out = tensors
         getattr(dnn, find)(handle, first, second, conv, out)
@@ -122,9 +123,12 @@ def _forward_setup(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> N
 def _forward_backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
     x, w = ctx.saved_tensors
     needs = ctx.needs_input_grad
-    if needs[0] and needs[1] and not torch.is_grad_enabled() and plain((x, w, dy)):
-        dx, dw = _both_gradients(x, w, dy, *ctx.geometry)
-        return dx, dw, convolution_bias(dy, ctx.geometry[-1]) if ctx.bias and needs[2] else None, *[None] * 5
+    if needs[0] and needs[1] and not torch.is_grad_enabled():
+        numbers, tensors = hashable(ctx.geometry), (x, w, dy)
+        found = layouts(numbers, tensors)
+        if found is not None:
+            dx, dw = _both_gradients.find(found[0], numbers)(tensors)
+            return dx, dw, convolution_bias(dy, ctx.geometry[-1]) if ctx.bias and needs[2] else None, *[None] * 5
     dx = convolution_data(w, dy, x.shape, *ctx.geometry) if needs[0] else None
     dw = convolution_filter(x, dy, w.shape, *ctx.geometry) if needs[1] else None
     db = convolution_bias(dy, ctx.geometry[-1]) if ctx.bias and needs[2] else None
@@ -211,7 +215,7 @@ def _both(x: torch.Tensor, w: torch.Tensor, dy: torch.Tensor, *geometry: Any) ->
     return _data(w, dy, x.shape, *geometry), _filter(x, dy, w.shape, *geometry)
 
 
-_both_gradients = repeating(_both)
+_both_gradients = Repeating(_both)
 
 
 # the gradient with respect to the bias
@@ -272,10 +276,9 @@ convolution_bias = operator(
 def _prepared(
     spatial: int, x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, *numbers: tuple[Any, str]
 ) -> tuple[Any, ...]:
-    """Check the ranks; return batched tensors in autocast's type, whether there was no batch, and numbers by dims."""
+    """Check the ranks; return batched tensors, whether there was no batch, and numbers by dims."""
     check_rank(x, "x", spatial + 1, spatial + 2)
     check_rank(w, "w", spatial + 2)
-    x, w, bias = autocast(x, w, bias)
     single = x.dim() == spatial + 1
     return (x.unsqueeze(0) if single else x, w, bias, single, *(spread(v, spatial, name) for v, name in numbers))
 
@@ -283,13 +286,20 @@ def _prepared(
 def _convolve(
     spatial: int, x: Any, w: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int, backend: str
 ) -> torch.Tensor:
-    x, w, bias, single, stride, dilation = _prepared(spatial, x, w, bias, (stride, "stride"), (dilation, "dilation"))
+    given, tensors = (spatial, stride, padding, dilation, groups, backend), autocast(x, w, bias)
+    again = convolution.again(given, tensors)
+    if again is not None:
+        return again
+    numbers = ((stride, "stride"), (dilation, "dilation"))
+    x, w, bias, single, stride, dilation = _prepared(spatial, *tensors, *numbers)
     if isinstance(padding, str):
         x, padding = _named_padding(x, w, padding, stride, dilation)
     else:
         padding = spread(padding, spatial, "padding")
     _check_channels(x, w, w.shape[1] * groups, "w.shape[1] * groups")
     y = convolution(x, w, bias, stride, padding, dilation, groups, backend)
+    if x is tensors[0]:
+        convolution.note(given, tensors, (stride, padding, dilation, groups, backend))
     return y.squeeze(0) if single else y
 
 
@@ -302,10 +312,10 @@ def _check_channels(x: torch.Tensor, w: torch.Tensor, channels: int, what: str) 
 
 def _named_padding(
     x: torch.Tensor, w: torch.Tensor, padding: str, stride: Ints, dilation: Ints
-) -> tuple[torch.Tensor, list[int]]:
+) -> tuple[torch.Tensor, tuple[int, ...]]:
     """Return the image and the padding for ``"valid"`` and ``"same"``; odd totals have one more behind."""
     if padding == "valid":
-        return x, [0] * len(stride)
+        return x, (0,) * len(stride)
     if padding != "same":
         raise BadParam(argument="padding", expected="numbers, 'valid' or 'same'", got=padding)
     if any(s != 1 for s in stride):
@@ -314,7 +324,7 @@ def _named_padding(
     if any(total % 2 for total in totals):
         odd = [side for total in reversed(totals) for side in (0, total % 2)]
         x = functional.pad(x, odd)
-    return x, [total // 2 for total in totals]
+    return x, tuple(total // 2 for total in totals)
 
 
 def conv1d(
@@ -396,7 +406,7 @@ def _transposed(
 ) -> torch.Tensor:
     names = ("stride", "padding", "output_padding", "dilation")
     x, w, bias, single, stride, padding, extra, dilation = _prepared(
-        spatial, x, w, bias, *zip(numbers, names, strict=True)
+        spatial, *autocast(x, w, bias), *zip(numbers, names, strict=True)
     )
     _check_channels(x, w, w.shape[0], "w.shape[0]")
     for more, s, d in zip(extra, stride, dilation, strict=True):

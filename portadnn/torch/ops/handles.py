@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -10,8 +13,9 @@ from portadnn.errors import BadParam, NotSupported
 from portadnn.handle import Handle
 from portadnn.registry import backend_names, get_backend
 
-_LOCK = threading.Lock()
+_LOCK, _ALONE = threading.Lock(), threading.Lock()
 _HANDLES: dict[tuple[str, str, int | None], Handle] = {}
+_COLLECTING: list[dict[Handle, list[Any]]] = []  # where problems go, while calls are collected
 
 
 def handle_for(tensor: torch.Tensor, backend: str) -> Handle:
@@ -40,7 +44,25 @@ def handle_for(tensor: torch.Tensor, backend: str) -> Handle:
             handle = _HANDLES.get(key)
             if handle is None or handle._device is None:
                 handle = _HANDLES[key] = _open(backend, device)
+    if _COLLECTING and handle.collector is None:
+        handle.lock.acquire()
+        handle.collector = _COLLECTING[0][handle] = []
     return handle
+
+
+@contextmanager
+def collecting() -> Iterator[dict[Handle, list[Any]]]:
+    """Compute nothing: note the problems of this thread's calls, by handle; those of other threads wait."""
+    with _ALONE:
+        found: dict[Handle, list[Any]] = {}
+        _COLLECTING.append(found)
+        try:
+            yield found
+        finally:
+            _COLLECTING.clear()
+            for handle in found:
+                handle.collector = None
+                handle.lock.release()
 
 
 def check_backend(backend: str) -> str:

@@ -32,11 +32,11 @@ def new(like: torch.Tensor, dims: Sequence[Any], format: torch.memory_format) ->
     return torch.empty(tuple(dims), dtype=like.dtype, device=like.device, memory_format=format)
 
 
-def spread(value: int | Sequence[int], count: int, name: str) -> list[int]:
+def spread(value: int | Sequence[int], count: int, name: str) -> tuple[int, ...]:
     """Return one number for each spatial dimension."""
     if isinstance(value, (int, torch.SymInt)):
-        return [int(value)] * count
-    values = [int(v) for v in value]
+        return (int(value),) * count
+    values = tuple(int(v) for v in value)
     if len(values) == 1:
         return values * count
     if len(values) != count:

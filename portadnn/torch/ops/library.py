@@ -6,16 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 from torch.utils import _pytree
 
-from .replay import replayed
+from .replay import Full, Repeating, hashable, layouts, without_grad
 from .twice import refusal
 
 LIBRARY = torch.library.Library("portadnn", "FRAGMENT")
 NAMES: list[str] = []  # of what is defined here; the Graph API's operators for PyTorch are of the same namespace
-_WITHOUT_GRAD, _WITH_GRAD = 1, 2
-_PLAIN = {type(None), bool, int, float, str, list, tuple, torch.Size}
 _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order)
 
 
@@ -31,61 +28,55 @@ class Operator:
         ``torch.ops.portadnn.<name>.default``, as ``torch.library.opcheck`` takes it.
     """
 
-    def __init__(self, op: Any, kernel: Callable[..., Any]) -> None:
+    def __init__(self, op: Any, kernel: Callable[..., Any], setup: Any, backward: Any) -> None:
         self.op = op
-        self._kernel = kernel
-        self._function: Any = None  # what torch.func's transforms take
-        self._direct: Callable[..., Any] | None = None  # computes, and notes what the gradient needs
+        name = op._schema.name.partition("::")[2]
+        self._count = sum("Tensor" in str(argument.type) for argument in op._schema.arguments)  # the first ones
+        self._repeating = Repeating(kernel)
+        self._direct = direct(name, setup, backward)
+        self.function: Any = None  # what torch.func's transforms take
 
     def __call__(self, *args: Any) -> Any:
         if torch.compiler.is_compiling():
             return self.op(*args)
-        how = plain(args)
-        if how == _WITHOUT_GRAD or (how == _WITH_GRAD and not torch.is_grad_enabled()):
-            return self._kernel(*args)
-        if how == _WITH_GRAD and self._direct is not None:
-            return self._direct(*args)
-        if self._function is not None and torch._C._are_functorch_transforms_active():
-            return self._function.apply(*args)
+        numbers, tensors = hashable(args[self._count :]), args[: self._count]
+        found = layouts(numbers, tensors)
+        if found is not None:
+            return self._call(self._repeating.find(found[0], numbers), tensors, found[1])
+        if torch._C._are_functorch_transforms_active():
+            return self.function.apply(*args)
         return self.op(*args)
 
+    def _call(self, call: Full, tensors: Any, needs: bool) -> Any:
+        return self._direct(*tensors, call) if needs else call(tensors)
 
-def plain(args: Sequence[Any], profiled: bool = False) -> int:
-    """Tell whether nobody but autograd has to see a call: no mode, transform, subclass or trace.
+    def again(self, given: tuple[Any, ...], tensors: tuple[Any, ...]) -> Any:
+        """Return the result of a call that was noted, None for any other.
 
-    Parameters
-    ----------
-    args
-        The call's.
-    profiled
-        Whether it shows itself to PyTorch's profiler.
+        Parameters
+        ----------
+        given
+            A function's arguments beside its tensors, as somebody gave them.
+        tensors
+            Its tensors, and None.
+        """
+        if torch.compiler.is_compiling():
+            return None
+        found = layouts(given, tensors)
+        call = None if found is None else self._repeating.known(found[0])
+        return None if call is None or found is None else self._call(call, tensors, found[1])
 
-    Returns
-    -------
-    int
-        0 if somebody has, else whether no tensor requires a gradient or one does.
-    """
-    c = torch._C
-    if (
-        c._len_torch_dispatch_stack()
-        or c._len_torch_function_stack()
-        or c._are_functorch_transforms_active()
-        or c._get_tracing_state() is not None
-        or (not profiled and torch.autograd._profiler_enabled())
-        or forward_ad._current_level >= 0
-    ):
-        return 0
-    how = _WITHOUT_GRAD
-    for arg in args:
-        kind = type(arg)
-        if kind is torch.Tensor or kind is torch.nn.Parameter:
-            if not (arg.is_cpu or arg.is_cuda):
-                return 0
-            if arg.requires_grad:
-                how = _WITH_GRAD
-        elif kind not in _PLAIN:
-            return 0
-    return how
+    def note(self, given: tuple[Any, ...], tensors: tuple[Any, ...], numbers: tuple[Any, ...]) -> None:
+        """Note that a function given this makes the operator's call with the same tensors and these numbers."""
+        if torch.compiler.is_compiling():
+            return
+        keys = [layouts(words, tensors) for words in (given, numbers)]
+        call = None if keys[1] is None else self._repeating.known(keys[1][0])
+        if call is not None and keys[0] is not None:
+            try:
+                self._repeating.keep(keys[0][0], call)
+            except TypeError:  # lists
+                return
 
 
 def operator(
@@ -118,31 +109,19 @@ def operator(
     LIBRARY.define(schema, tags=_TAGS)
     qualified = f"portadnn::{name}"
 
-    without_grad = _without_grad(kernel)
-    for key in ("CPU", "CUDA"):
-        LIBRARY.impl(name, without_grad, key)
-    torch.library.register_fake(qualified, fake, lib=LIBRARY)
-    op = getattr(torch.ops.portadnn, name).default
-    replaying = replayed(without_grad)
-    made = Operator(op, replaying)
-    mapped = fold or _one_by_one(made)
     if backward is None or setup is None:  # PyTorch would take the result for a constant
         setup, backward = refusal(name)
+    for key in ("CPU", "CUDA"):
+        LIBRARY.impl(name, without_grad(kernel), key)
+    torch.library.register_fake(qualified, fake, lib=LIBRARY)
+    op = getattr(torch.ops.portadnn, name).default
+    made = Operator(op, kernel, setup, backward)
+    mapped = fold or _one_by_one(made)
     torch.library.register_autograd(qualified, backward, setup_context=setup, lib=LIBRARY)
-    made._function = _function(name, forward=op, setup_context=setup, backward=backward, vmap=mapped)
-    made._direct = _direct(name, replaying, setup, backward)
+    made.function = function(name, forward=op, setup_context=setup, backward=backward, vmap=mapped)
     if hasattr(torch.library, "register_vmap"):  # from torch 2.5 on; 2.4 maps functions alone
         torch.library.register_vmap(qualified, mapped, lib=LIBRARY)
     return made
-
-
-def _without_grad(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel that detaches its tensors: portadnn's calls refuse those whose gradients somebody waits for."""
-
-    def call(*args: Any) -> Any:
-        return kernel(*[a.detach() if isinstance(a, torch.Tensor) and a.requires_grad else a for a in args])
-
-    return call
 
 
 class Eager:
@@ -158,38 +137,35 @@ class Eager:
 
     def __init__(self, name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
         self._name = f"portadnn::{name}"
-        function = _function(name, forward=forward, backward=backward)
-        self._call = super(torch.autograd.Function, function).apply
+        self._call = _apply(function(name, forward=forward, backward=backward))
 
     def __call__(self, *args: Any) -> Any:
-        """Return the result, or None, with nothing done, where somebody but autograd has to see the call."""
-        if torch.compiler.is_compiling() or not plain(args, profiled=True):
-            return None
         if torch.autograd._profiler_enabled():
             with torch.profiler.record_function(self._name):
                 return self._call(*args)
         return self._call(*args)
 
 
-def repeating(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel that makes the launches of an earlier call with equal layouts again; without gradients."""
-    return replayed(_without_grad(kernel))
-
-
-def _function(name: str, **members: Callable[..., Any]) -> Any:
+def function(name: str, **members: Callable[..., Any]) -> Any:
+    """Return a function of autograd."""
     return type(name, (torch.autograd.Function,), {key: staticmethod(value) for key, value in members.items()})
 
 
-def _direct(name: str, kernel: Any, setup: Any, backward: Any) -> Callable[..., Any]:
-    """Return a call of a kernel that autograd knows the gradient of, without what ``Function.apply`` does besides."""
+def _apply(function: Any) -> Callable[..., Any]:
+    """Return its call without what ``Function.apply`` does besides."""
+    return super(torch.autograd.Function, function).apply
+
+
+def direct(name: str, setup: Any, backward: Any) -> Callable[..., Any]:
+    """Return a call that autograd knows the gradient of; its last argument makes it of the others, the tensors."""
 
     def forward(ctx: Any, *args: Any) -> Any:
-        output = kernel(*args)
-        setup(ctx, args, output)
+        call = args[-1]
+        output = call(args[:-1])
+        setup(ctx, (*args[:-1], *call.numbers), output)
         return output
 
-    function = _function(f"{name}_direct", forward=forward, backward=backward)
-    return super(torch.autograd.Function, function).apply
+    return _apply(function(f"{name}_direct", forward=forward, backward=backward))
 
 
 def _one_by_one(operation: Any) -> Callable[..., Any]:

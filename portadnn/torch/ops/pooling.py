@@ -97,7 +97,7 @@ def _batched(spatial: int, x: torch.Tensor) -> torch.Tensor:
     return x.unsqueeze(0) if x.dim() == spatial + 1 else x
 
 
-def _geometry(spatial: int, kernel_size: Size, stride: Size | None, padding: Size) -> tuple[list[int], ...]:
+def _geometry(spatial: int, kernel_size: Size, stride: Size | None, padding: Size) -> tuple[tuple[int, ...], ...]:
     window = spread(kernel_size, spatial, "kernel_size")
     step = window if stride is None or stride in ((), []) else spread(stride, spatial, "stride")
     pad = spread(padding, spatial, "padding")
@@ -145,7 +145,7 @@ def _max_pool(
     more = _behind(x, window, pad, step) if ceil_mode else []
     if any(more):
         x = functional.pad(x, _sides(pad, [p + m for p, m in zip(pad, more, strict=True)]), value=float("-inf"))
-        pad = [0] * spatial
+        pad = (0,) * spatial
     y = pooling(x, _MAX, window, pad, step, backend)
     return y if given.dim() == y.dim() else y.squeeze(0)
 

@@ -8,6 +8,7 @@ launches are noted the first time.
 from __future__ import annotations
 
 import functools
+import operator
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -78,12 +79,17 @@ class Recipe:
     __slots__ = ("_launches",)
 
     def __init__(self, launches: Sequence[Any]) -> None:
-        self._launches = launches
+        self._launches = [(run.call, _taking(places), *rest) for run, places, *rest in launches]
 
     def run(self, handle: Handle, arrays: Sequence[Any]) -> None:
         """Launch with other arrays in these places."""
-        for run, places, scalars, nbytes in self._launches:
-            run.call([arrays[i] for i in places], scalars, handle.scratch(nbytes) if nbytes else None)
+        for call, take, scalars, nbytes in self._launches:
+            call(take(arrays), scalars, handle.scratch(nbytes) if nbytes else None)
+
+
+def _taking(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Return what picks the elements in these places."""
+    return operator.itemgetter(*places) if len(places) > 1 else lambda arrays: [arrays[i] for i in places]
 
 
 def _key(name: str, handle: Handle, args: Sequence[Any], options: dict[str, Any]) -> tuple[Any, list[torch.Tensor]]:
@@ -118,7 +124,8 @@ def repeated(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(handle: Handle, *args: Any, **options: Any) -> None:
         device = handle._device
-        if device is None or not device.binds or CALL_HOOKS or device.recorder is not None:
+        busy = CALL_HOOKS or handle.collector is not None
+        if device is None or not device.binds or busy or device.recorder is not None:
             full(handle, *args, **options)
             return
         key, tensors = _key(name, handle, args, options)

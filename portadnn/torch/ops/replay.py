@@ -1,16 +1,16 @@
-"""Operators called with new tensors of known layouts: outputs are allocated, and the launches of an earlier call made.
+"""Kernels called with new tensors of known layouts: outputs are allocated, and the launches of an earlier call made.
 
-PyTorch makes new tensors in every step. What an operator does follows from its tensors' layouts and its other
-arguments, so that all between the operator's call and its launches is done once.
+PyTorch makes new tensors in every step. What a kernel does follows from its tensors' layouts and its other arguments,
+its numbers, so that all between a call and its launches is done once.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from portadnn.handle import Handle
@@ -20,9 +20,10 @@ from .handles import handle_for
 from .repeat import Recipe, Recorder
 
 _MOST = 8192  # calls that are kept
-_NEW: Any = object()
 _aten = torch.ops.aten
 _ALLOCATING = (_aten.empty, _aten.empty_like, _aten.empty_strided, _aten.new_empty, _aten.new_empty_strided)
+_TENSOR, _PARAMETER = torch.Tensor, torch.nn.Parameter
+Tensors = Sequence[Any]  # tensors and None
 
 
 class _Watch(TorchDispatchMode):
@@ -30,6 +31,11 @@ class _Watch(TorchDispatchMode):
 
     What it allocates is kept meanwhile, so that no address stands for two tensors.
     """
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Spare the mode what keeps torch.compile out, which would import all of the compiler."""
+        return False
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,101 +51,224 @@ class _Watch(TorchDispatchMode):
         return found
 
 
-class _Known:
-    """What a call of an operator does: its outputs' layouts, and its launches."""
+def watched(profiled: bool = False) -> bool:
+    """Tell whether somebody but autograd has to see calls: a mode, transform or trace; unless `profiled` a profiler."""
+    c = torch._C
+    return bool(
+        c._len_torch_dispatch_stack()
+        or c._len_torch_function_stack()
+        or c._are_functorch_transforms_active()
+        or c._get_tracing_state() is not None
+        or (not profiled and torch.autograd._profiler_enabled())
+        or forward_ad._current_level >= 0
+    )
+
+
+def hashable(numbers: Sequence[Any]) -> tuple[Any, ...]:
+    """Return a call's numbers with tuples in place of lists, as PyTorch's dispatcher passes them."""
+    for number in numbers:
+        if type(number) is list:
+            return tuple(tuple(one) if type(one) is list else one for one in numbers)
+    return tuple(numbers)
+
+
+def layouts(numbers: Any, tensors: Tensors, profiled: bool = False) -> tuple[Hashable, bool] | None:
+    """Return what a call follows from, and whether somebody may ask for its gradient.
+
+    Parameters
+    ----------
+    numbers
+        The call's other arguments.
+    tensors
+        Its tensors, and None.
+    profiled
+        Whether it shows itself to PyTorch's profiler.
+
+    Returns
+    -------
+    (hashable, bool) or None
+        The first is equal for calls that do the same with other memory; the second is whether autograd is to know.
+        None where somebody but autograd has to see the call (:func:`watched`), and for subclasses of tensors, for
+        those whose memory says something else (negated lazily), and for one memory seen as two types.
+    """
+    if watched(profiled):
+        return None
+    words: list[Any] = [numbers]
+    places: list[int] = []
+    grad, needs, where = torch.is_grad_enabled(), False, -1
+    try:
+        for tensor in tensors:
+            if tensor is None:
+                words.append(None)
+                continue
+            kind = type(tensor)
+            if kind is not _PARAMETER and (kind is not _TENSOR or tensor.is_neg()):
+                return None
+            place, where = tensor.data_ptr(), tensor.get_device()
+            words += (tensor.shape, tensor.stride(), tensor.dtype, place & 15, where)
+            places.append(place)
+            if grad and tensor.requires_grad:
+                needs = True
+    except (RuntimeError, NotImplementedError):  # sparse tensors, which have no address
+        return None
+    if where >= 0:
+        words += (torch._C._get_cudnn_benchmark(), torch._C._get_cudnn_allow_tf32())
+    if len(set(places)) < len(places) and not _shared(tensors, places, words):
+        return None
+    return tuple(words), needs
+
+
+def _shared(tensors: Tensors, places: list[int], words: list[Any]) -> bool:
+    """Add which tensors have the same memory; False where one is seen as two types, and for tensors without any."""
+    given = [t for t in tensors if t is not None]
+    firsts = [places.index(place) for place in places]
+    words += firsts
+    return all(
+        given[i].dtype is t.dtype and (place or t.is_cpu or t.is_cuda)
+        for i, t, place in zip(firsts, given, places, strict=True)
+    )
+
+
+_Output = tuple[int, Any, Any, Any]  # the input it is made from; dims, strides and type, None where they are its own
+
+
+def _output(tensors: Tensors, y: torch.Tensor) -> _Output:
+    """Return how an output is allocated the shortest way."""
+    given = [(i, t) for i, t in enumerate(tensors) if t is not None]
+    for i, t in given:
+        if t.dtype is y.dtype and t.shape == y.shape and torch.empty_like(t).stride() == y.stride():
+            return i, None, None, None
+    for i, t in given:
+        if t.dtype is y.dtype:
+            return i, tuple(y.shape), y.stride(), None
+    return given[0][0], tuple(y.shape), y.stride(), y.dtype
+
+
+class Full:
+    """A call that is made in full each time."""
+
+    __slots__ = ("kernel", "numbers")
+
+    def __init__(self, kernel: Callable[..., Any], numbers: tuple[Any, ...]) -> None:
+        self.kernel, self.numbers = kernel, numbers
+
+    def __call__(self, tensors: Tensors) -> Any:
+        return self.kernel(*tensors, *self.numbers)
+
+
+class Known(Full):
+    """What a call does: its outputs' layouts, and its launches."""
 
     __slots__ = ("handle", "outputs", "recipe", "single")
 
-    def __init__(self, handle: Handle, recipe: Recipe, outputs: Sequence[torch.Tensor], single: bool) -> None:
+    def __init__(self, full: Full, handle: Handle, recipe: Recipe, outputs: Sequence[_Output], single: bool):
+        super().__init__(full.kernel, full.numbers)
         self.handle, self.recipe, self.single = handle, recipe, single
-        self.outputs = [(tuple(y.shape), y.stride(), y.dtype) for y in outputs]
+        self.outputs = outputs
 
-    def run(self, device: Any, tensors: list[torch.Tensor]) -> Any:
-        """Return the outputs of a call with inputs of the known layouts, or None where it has to be made in full."""
-        where = tensors[0].device
-        made = [torch.empty_strided(shape, stride, dtype=d, device=where) for shape, stride, d in self.outputs]
-        places = device.launchable(tensors + made)
-        if places is None:
-            return None
-        self.recipe.run(self.handle, places)
-        return made[0] if self.single else tuple(made)
+    def __call__(self, tensors: Tensors) -> Any:
+        handle = self.handle
+        device = handle._device
+        if device is not None and not CALL_HOOKS:  # a forked child has lost it
+            made = [
+                torch.empty_like(tensors[i]) if shape is None else tensors[i].new_empty_strided(shape, stride, dtype=d)
+                for i, shape, stride, d in self.outputs
+            ]
+            places = device.launchable([*[t for t in tensors if t is not None], *made])
+            with handle.lock:
+                if device.recorder is None and places is not None:
+                    self.recipe.run(handle, places)
+                    return made[0] if self.single else tuple(made)
+        return self.kernel(*tensors, *self.numbers)
 
 
-def replayed(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operator's kernel that replays calls with known layouts; the backend is its last argument.
+class _First(Full):
+    """A call with layouts that did not come before."""
+
+    __slots__ = ("_key", "_of")
+
+    def __init__(self, of: Repeating, key: Hashable, numbers: tuple[Any, ...]) -> None:
+        super().__init__(of.kernel, numbers)
+        self._of, self._key = of, key
+
+    def __call__(self, tensors: Tensors) -> Any:
+        return self._of.first(self._key, tensors, self)
+
+
+class Repeating:
+    """A kernel that repeats its calls with known layouts; without gradients.
 
     Calls in which PyTorch computes, which run on the host or need memory of their own are made in full each time.
-    """
-    known: dict[Hashable, _Known | None] = {}
-    tuned: set[Hashable] = set()  # on GPUs with cudnn.benchmark, calls after which Find has been asked
 
-    @functools.wraps(kernel)
+    Parameters
+    ----------
+    kernel
+        Takes tensors and None, then numbers, of which the backend is the last.
+    """
+
+    def __init__(self, kernel: Callable[..., Any]) -> None:
+        self.kernel = without_grad(kernel)
+        self._known: dict[Hashable, Full] = {}
+        self._tuned: set[Hashable] = set()  # on GPUs with cudnn.benchmark, calls after which Find has been asked
+
+    def known(self, key: Hashable) -> Full | None:
+        """Return the call with a key from :func:`layouts`; None for a new one, or one without a hash."""
+        try:
+            found = self._known.get(key)
+        except TypeError:
+            return None
+        if type(found) is Known and found.handle._device is None:
+            self._known.clear()
+            return None
+        return found
+
+    def find(self, key: Hashable, numbers: tuple[Any, ...]) -> Full:
+        """Return what makes the call, which takes its tensors."""
+        return self.known(key) or _First(self, key, numbers)
+
+    def keep(self, key: Hashable, call: Full) -> None:
+        """Keep a call under another key as well."""
+        while len(self._known) >= _MOST:
+            self._known.pop(next(iter(self._known)), None)
+        self._known[key] = call
+
+    def first(self, key: Hashable, tensors: Tensors, full: Full) -> Any:
+        """Make a call in full, and note what it does."""
+        given = [t for t in tensors if t is not None]
+        if not all(t.is_cpu or t.is_cuda for t in given):
+            return full.kernel(*tensors, *full.numbers)
+        if key not in self._tuned and given[0].is_cuda and torch._C._get_cudnn_benchmark():
+            self._tuned.add(key)
+            return full.kernel(*tensors, *full.numbers)
+        handle = handle_for(given[0], full.numbers[-1])
+        with handle.lock:
+            device = handle.device
+            if not device.binds or device.recorder is not None or CALL_HOOKS or handle.collector is not None:
+                return full.kernel(*tensors, *full.numbers)
+            device.recorder = recorder = Recorder(handle)
+            try:
+                with _Watch() as watch:
+                    outputs = full.kernel(*tensors, *full.numbers)
+            finally:
+                device.recorder = None
+            made = list(outputs) if isinstance(outputs, tuple) else [outputs]
+            possible = not watch.computes and _apart(given, made)
+            recipe = recorder.recipe([*given, *made]) if possible else None
+        call = Full(full.kernel, full.numbers)
+        if recipe is not None:
+            layouts = [_output(tensors, y) for y in made]
+            call = Known(call, handle, recipe, layouts, not isinstance(outputs, tuple))
+        self.keep(key, call)
+        return outputs
+
+
+def without_grad(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that detaches its tensors: portadnn's calls refuse those whose gradients somebody waits for."""
+
     def call(*args: Any) -> Any:
-        key, tensors = _key(args)
-        found = known.get(key, _NEW)
-        if found is None or key is None or CALL_HOOKS:
-            return kernel(*args)
-        if found is _NEW:
-            if key not in tuned and tensors[0].is_cuda and torch._C._get_cudnn_benchmark():
-                tuned.add(key)
-                return kernel(*args)
-            return _first(kernel, args, tensors, known, key)
-        handle = found.handle
-        device = handle._device
-        if device is not None:  # a forked child has lost it
-            with handle.lock:
-                outputs = None if device.recorder is not None else found.run(device, tensors)
-            if outputs is not None:
-                return outputs
-        else:
-            known.pop(key, None)
-        return kernel(*args)
+        return kernel(*[a.detach() if isinstance(a, torch.Tensor) and a.requires_grad else a for a in args])
 
     return call
-
-
-def _key(args: Sequence[Any]) -> tuple[Hashable, list[torch.Tensor]]:
-    """Return what a call follows from, and its tensors; None for the key where two types lie in the same place."""
-    words: list[Any] = []
-    tensors: list[torch.Tensor] = []
-    places: list[int] = []
-    for arg in args:
-        if isinstance(arg, torch.Tensor):
-            place = arg.data_ptr()
-            words += (arg.shape, arg.stride(), arg.dtype, place & 15, arg.get_device())
-            tensors.append(arg)
-            places.append(place)
-        else:
-            words.append(tuple(arg) if type(arg) is list else arg)
-    if tensors[0].is_cuda:
-        words += (torch._C._get_cudnn_benchmark(), torch._C._get_cudnn_allow_tf32())
-    if len(set(places)) < len(places):
-        firsts = [places.index(place) for place in places]
-        if any(tensors[i].dtype is not t.dtype for i, t in zip(firsts, tensors, strict=True)):
-            return None, tensors
-        words += firsts
-    return tuple(words), tensors
-
-
-def _first(kernel: Any, args: Any, tensors: Sequence[torch.Tensor], known: dict[Any, Any], key: Any) -> Any:
-    """Make a call in full, and note what it does."""
-    handle = handle_for(tensors[0], args[-1])
-    with handle.lock:
-        device = handle.device
-        if not device.binds or device.recorder is not None:
-            return kernel(*args)
-        device.recorder = recorder = Recorder(handle)
-        try:
-            with _Watch() as watch:
-                outputs = kernel(*args)
-        finally:
-            device.recorder = None
-        made = list(outputs) if isinstance(outputs, tuple) else [outputs]
-        recipe = recorder.recipe([*tensors, *made]) if not watch.computes and _apart(tensors, made) else None
-        while len(known) >= _MOST:
-            known.pop(next(iter(known)), None)
-        known[key] = None if recipe is None else _Known(handle, recipe, made, not isinstance(outputs, tuple))
-    return outputs
 
 
 def _apart(tensors: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> bool:
