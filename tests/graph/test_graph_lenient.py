@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import sys
@@ -172,6 +173,20 @@ def test_another_type_of_16_bits_is_taken_as_memory(handle, stored, passed):
     g.execute({x: values, y: out})
     np.testing.assert_array_equal(out.view(np.uint16), values.view(np.uint16))
     assert notes(g) == ["PG-PACK-005", "PG-PACK-005"]
+
+
+def test_objects_with_an_address_alone(handle):
+    """What has torch's data_ptr() and no protocol of sharing is read as its address."""
+    if handles.handle_of(handle).info.kind == "gpu":
+        pytest.skip("addresses are of the device's memory there")
+    values, out = floats(2, 3), np.zeros((2, 3), np.float32)
+    pointers = [types.SimpleNamespace(data_ptr=functools.partial(int, one.ctypes.data)) for one in (values, out)]
+    g = new(handle)
+    x = given(g, (2, 3))
+    y = g.neg(x).set_output(True)
+    g.build()
+    g.execute(dict(zip((x, y), pointers, strict=True)))
+    np.testing.assert_array_equal(out, -values)
 
 
 @pytest.mark.parametrize("passed", [np.float32, np.float64, np.int32])

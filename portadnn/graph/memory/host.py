@@ -24,6 +24,7 @@ from ..rules import fail
 
 EXPECTED = "an array in host memory, a DLPack object or an address"
 _NUMBERS = (data_type.FLOAT, data_type.DOUBLE, data_type.HALF, data_type.INT32, data_type.INT64)
+_SHARED = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")  # by which arrays are shared
 LOWEST, HIGHEST = 1 << 12, 1 << 56  # addresses that memory can have
 
 
@@ -61,9 +62,13 @@ def address_of(value: Any) -> int | None:
 
 
 def plain_tensor(value: Any, info: TensorInfo, notes: list[GraphError]) -> Any:
-    """Return a torch tensor without grad, with a note, and FP8 on a device as bytes; anything else as it is."""
+    """Return a torch tensor without grad, with a note, and FP8 on a device as bytes; anything else as it is.
+
+    Of what only has torch's ``data_ptr()``, the address.
+    """
     if not is_torch(value):
-        return value
+        pointer = getattr(value, "data_ptr", None)
+        return value if pointer is None or any(hasattr(value, one) for one in _SHARED) else pointer()
     if value.requires_grad:
         notes.append(fail("PG-PACK-013", tensor=info.describe(), fix="pass tensor.detach()"))
         value = value.detach()
