@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..c_names.memory import reader
@@ -14,6 +15,7 @@ from ..handle import Handle
 from ..problem import TensorSpec, packed_strides
 from .generated.enums import miopenDataType_t, miopenTensorLayout_t
 from .names import parse, unified
+from .narrow import NARROW, NarrowSpec, plain
 
 __all__ = [
     "DATA_TYPES",
@@ -30,6 +32,7 @@ __all__ = [
     "optional",
     "spec_of",
     "tensor",
+    "type_of",
     "value_of",
     "view",
     "wide_of",
@@ -44,6 +47,7 @@ DATA_TYPES = {
 }
 INDEX_TYPES = {miopenDataType_t.miopenInt32: DataType.INT32, miopenDataType_t.miopenInt64: DataType.INT64}
 _BYTES = {miopenDataType_t.miopenInt8: DataType.INT8}
+_NARROW = dict.fromkeys(NARROW, DataType.UINT8)
 MIOPEN_TYPES = {ours: theirs for theirs, ours in (DATA_TYPES | INDEX_TYPES | _BYTES).items()}
 MAX_DIMS = 5
 
@@ -70,22 +74,26 @@ class miopenTensorDescriptor_t(Layout):
     ----------
     wide : TensorSpec
         With ones after the lengths where there are less than 3, because operations take 3 dims or more.
+    plain : TensorSpec
+        The same without what convolutions of 8-bit floats know.
     """
 
     what, made_by = "miopenTensorDescriptor_t", "miopenCreateTensorDescriptor"
     wide: TensorSpec
+    plain: TensorSpec
 
     def set(self, value: TensorSpec) -> None:
         """Give it another layout."""
         self.value = value
         missing = max(0, 3 - len(value.dims))
-        self.wide = TensorSpec(value.dtype, value.dims + (1,) * missing, value.strides + (1,) * missing)
+        self.wide = replace(value, dims=value.dims + (1,) * missing, strides=value.strides + (1,) * missing)
+        self.plain = plain(self.wide)
         self.lay_out(self.wide)
 
     @property
     def spec(self) -> TensorSpec:
-        """The layout as problems have it."""
-        return self.wide
+        """The layout as problems and arrays have it."""
+        return self.plain
 
 
 tensor = reader(miopenTensorDescriptor_t)
@@ -113,7 +121,7 @@ def view(handle: Handle, spec: TensorSpec, data: Any, name: str, offset: int = 0
     """Return data read with a layout."""
     if data is None:
         raise BadParam(argument=name, expected=f"memory of {spec.span} elements", got=None)
-    return TensorView(spec, data, offset)
+    return TensorView(plain(spec), data, offset)
 
 
 def optional(handle: Handle, desc: Any, data: Any, name: str, argument: str = "") -> Any:
@@ -132,11 +140,19 @@ def make_spec(data_type: Any, lengths: Sequence[int], strides: Sequence[int] | N
         More than 5 dims, or a type that portadnn does not compute in.
     """
     kind = parse(miopenDataType_t, data_type, "dataType")
-    dtype = unified(DATA_TYPES | INDEX_TYPES | _BYTES, kind, "dataType")
+    dtype = unified(DATA_TYPES | INDEX_TYPES | _BYTES | _NARROW, kind, "dataType")
     if not 1 <= len(lengths) <= MAX_DIMS:
         raise NotSupported(argument="nbDims", expected=f"1 to {MAX_DIMS} dims", got=len(lengths))
     sizes = tuple(lengths)
-    return TensorSpec(dtype, sizes, packed_strides(sizes) if strides is None else tuple(strides))
+    steps = packed_strides(sizes) if strides is None else tuple(strides)
+    if kind in NARROW:
+        return NarrowSpec(dtype, sizes, steps, kind=kind)
+    return TensorSpec(dtype, sizes, steps)
+
+
+def type_of(spec: TensorSpec) -> miopenDataType_t:
+    """Return MIOpen's type of a tensor's elements."""
+    return spec.kind if isinstance(spec, NarrowSpec) else MIOPEN_TYPES[spec.dtype]
 
 
 def layout_of(spec: TensorSpec) -> miopenTensorLayout_t:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 
 from ..errors import NotSupported
-from .descriptors import MIOPEN_TYPES, layout_of, layout_spec, made, make_spec, miopenTensorDescriptor_t
+from ..problem import TensorSpec
+from .descriptors import layout_of, layout_spec, made, make_spec, miopenTensorDescriptor_t, type_of
 from .generated.enums import miopenDataType_t
 from .names import integer, integers, parse
+from .narrow import NARROW, NarrowSpec
 
 
 def miopenSet4dTensorDescriptor(tensorDesc, dataType, *lengths):
@@ -23,7 +25,7 @@ def miopenSet4dTensorDescriptorEx(tensorDesc, dataType, *numbers):
 def miopenGet4dTensorDescriptor(tensor):
     if len(tensor.dims) != 4:
         raise NotSupported(argument="tensorDesc", expected="4 dims", got=tensor.dims)
-    return MIOPEN_TYPES[tensor.dtype], *tensor.dims, *tensor.strides
+    return type_of(tensor), *tensor.dims, *tensor.strides
 
 
 def miopenSetTensorDescriptor(tensorDesc, dataType, nbDims, dimsA, stridesA=None):
@@ -42,7 +44,7 @@ def miopenSetNdTensorDescriptorWithLayout(tensorDesc, dataType, tensorLayout, le
 
 
 def miopenGetTensorDescriptor(tensor):
-    return MIOPEN_TYPES[tensor.dtype], tensor.dims, tensor.strides
+    return type_of(tensor), tensor.dims, tensor.strides
 
 
 miopenGetTensorDescriptorV2 = miopenGetTensorDescriptor
@@ -72,12 +74,12 @@ def miopenGetTensorNumBytes(tensor):
     return tensor.span * tensor.dtype.itemsize
 
 
-def miopenSetTensorCastType(tensor, cast_type):
-    wanted = parse(miopenDataType_t, cast_type, "cast_type")
-    if wanted is not MIOPEN_TYPES[tensor.dtype]:
-        raise NotSupported(
-            "operands are not rounded to other types (float8)",
-            argument="cast_type",
-            expected=MIOPEN_TYPES[tensor.dtype].name,
-            got=wanted.name,
-        )
+def miopenSetTensorCastType(tensor, tensorDesc, cast_type):
+    wanted, kind = parse(miopenDataType_t, cast_type, "cast_type"), type_of(tensor)
+    layout = tensor.dtype, tensor.dims, tensor.strides
+    if wanted is not kind:
+        tensorDesc.set(NarrowSpec(*layout, kind=kind, cast=wanted))
+    elif kind in NARROW:
+        tensorDesc.set(NarrowSpec(*layout, kind=kind))
+    else:
+        tensorDesc.set(TensorSpec(*layout))

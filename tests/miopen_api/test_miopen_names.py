@@ -208,7 +208,7 @@ def bn(env, xd, x, running=0, epsilon=1e-3):
 
 WRONG = [
     (lambda e: set4d(e, 0, 1, 1, 1), dnn.BadParam, r"lens\[0\]: .*>= 1, got 0"),
-    (lambda e: set4d(e, 1, 1, 1, 1, kind=miopen.miopenFloat8_fnuz), dnn.NotSupported, "dataType: .*got miopenFloat8"),
+    (lambda e: set4d(e, 1, 1, 1, 1, kind=miopen.miopenInt8x4), dnn.NotSupported, "dataType: .*got miopenInt8x4"),
     (lambda e: set4d(e, 1, 1, 1, 1, kind=77), dnn.BadParam, "dataType: .*miopenFloat=1.*got 77"),
     (
         lambda e: set4d(e, 1, 1, 1, 1, kind=miopen.miopenPoolingMax),
@@ -266,10 +266,10 @@ WRONG = [
     ),
     (
         lambda e: miopen.miopenSetConvolutionAttribute(
-            layer(e)[0], miopen.MIOPEN_CONVOLUTION_ATTRIB_FP8_ROUNDING_MODE, 1
+            layer(e)[0], miopen.MIOPEN_CONVOLUTION_ATTRIB_FP8_ROUNDING_MODE, 2
         ),
-        dnn.NotSupported,
-        "float8",
+        dnn.BadParam,
+        "0 or 1 for",
     ),
     (
         lambda e: miopen.miopenSetConvolutionAttribute(layer(e)[0], miopen.MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC, 2),

@@ -321,8 +321,8 @@ def test_tensor_descriptors(env):
     miopen.miopenSetTensorDescriptorV2(desc, D, 5, (2, 3, 4, 5, 6), (360, 120, 30, 6, 1))
     assert miopen.miopenGetTensorDescriptorSize(desc) == 5
     miopen.miopenSetTensorCastType(desc, D)
-    with pytest.raises(dnn.NotSupported, match="miopenDouble"):
-        miopen.miopenSetTensorCastType(desc, F)
+    with pytest.raises(dnn.BadParam, match="cast_type"):
+        miopen.miopenSetTensorCastType(desc, 77)
     miopen.miopenDestroyTensorDescriptor(desc)
     with pytest.raises(dnn.BadParam, match="destroyed"):
         miopen.miopenGetTensorDescriptor(desc)

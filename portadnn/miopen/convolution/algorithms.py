@@ -30,9 +30,7 @@ from ..generated.enums import (
     miopenConvolutionFindMode_t,
 )
 from .descriptor import ConvolutionSettings
-from .integers import check as check_bytes
-from .integers import convolve, of_bytes
-from .integers import perf as perf_of_bytes
+from .special import check, convolve, is_special, only
 
 GEMM, DIRECT, FFT, WINOGRAD, IMPLICIT_GEMM = (
     miopenConvAlgorithm_t.miopenConvolutionAlgoGEMM,
@@ -90,6 +88,14 @@ class Computation:
     direction: ours.Direction[Any, Any]
     order: tuple[int, int, int]
     algorithms: Algorithms
+
+    def arranged(self, settings: ConvolutionSettings, tensors: Sequence[Any]) -> tuple[Any, ...]:
+        """Return (image, filter, result) as MIOpen's direction calls them in the order of portadnn's call."""
+        image, filter_, result = tensors
+        if settings.transposed:
+            image, result = result, image
+        named = (image, filter_, result)
+        return tuple(named[i] for i in self.order)
 
 
 _FORWARD = Computation(ours.FORWARD, (0, 1, 2), FORWARD_ALGORITHMS)
@@ -225,11 +231,7 @@ _FOUND: WeakKeyDictionary[Handle, _Known] = WeakKeyDictionary()
 
 def arranged(computation: Computation, settings: ConvolutionSettings, tensors: Sequence[Any]) -> tuple[Any, ...]:
     """Return (image, filter, result) as MIOpen's direction calls them in the order of portadnn's call."""
-    image, filter_, result = tensors
-    if settings.transposed:
-        image, result = result, image
-    named = (image, filter_, result)
-    return tuple(named[i] for i in computation.order)
+    return computation.arranged(settings, tensors)
 
 
 def by_algorithm(
@@ -264,9 +266,9 @@ def search(
     The handle then knows the problem.
     """
     computation = direction.computation(settings)
-    if of_bytes(specs):
+    if is_special(specs):
         convolved = estimates(direction, handle, settings, specs)
-        perfs = [replace(convolved[0], time=_measured(handle, settings, specs, tensors))]
+        perfs = [replace(convolved[0], time=_measured(direction, handle, settings, specs, tensors))]
     elif settings.find_mode is miopenConvolutionFindMode_t.miopenConvolutionFindModeFast:
         perfs = estimates(direction, handle, settings, specs)
     else:
@@ -281,13 +283,17 @@ def search(
 
 
 def _measured(
-    handle: Handle, settings: ConvolutionSettings, specs: Sequence[TensorSpec], tensors: Sequence[Any]
+    direction: Direction,
+    handle: Handle,
+    settings: ConvolutionSettings,
+    specs: Sequence[TensorSpec],
+    tensors: Sequence[Any],
 ) -> float:
-    """Return the milliseconds of a convolution of bytes, once it was prepared."""
-    convolve(handle, settings, specs, tensors)
+    """Return the milliseconds of a convolution of several steps, once it was prepared."""
+    convolve(direction, handle, settings, specs, tensors)
     handle.synchronize()
     start = time.perf_counter()
-    convolve(handle, settings, specs, tensors)
+    convolve(direction, handle, settings, specs, tensors)
     handle.synchronize()
     return 1e3 * (time.perf_counter() - start)
 
@@ -296,9 +302,9 @@ def estimates(
     direction: Direction, handle: Handle, settings: ConvolutionSettings, specs: Sequence[TensorSpec]
 ) -> list[ours.AlgoPerf[Any]]:
     """Return portadnn's algorithms as they are thought to do."""
-    if of_bytes(specs):
-        check_bytes(settings, specs, direction.name == "forward")
-        return [perf_of_bytes()]
+    if is_special(specs):
+        check(direction, settings, specs)
+        return [only(direction, settings, specs)]
     computation = direction.computation(settings)
     return ours.get_v7(computation.direction, handle, arranged(computation, settings, specs), settings.conv, None)
 

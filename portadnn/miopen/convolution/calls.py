@@ -35,7 +35,7 @@ from .algorithms import (
     search,
 )
 from .descriptor import ConvolutionSettings, convolution_settings
-from .integers import check, convolve, of_bytes
+from .special import check, convolve, is_special
 
 Specs = tuple[TensorSpec, TensorSpec, TensorSpec]  # image, filter, result
 
@@ -55,8 +55,8 @@ def tensors_of(direction: Direction, handle: Handle, c: Mapping[str, Any]) -> tu
 def find_size(direction: Direction, handle: Handle, convDesc: Any, specs: Specs) -> int:
     """Return the workspace that Find can use."""
     settings = convolution_settings(convDesc)
-    if of_bytes(specs):
-        check(settings, specs, direction is FORWARD)
+    if is_special(specs):
+        check(direction, settings, specs)
         return 0
     computation = direction.computation(settings)
     return find_workspace_size(
@@ -131,9 +131,9 @@ def compute(
     workspace: Any,
 ) -> None:
     """Run a direction with one of portadnn's algorithms."""
-    if of_bytes(specs):
+    if is_special(specs):
         one_and_zero(*scalars, status=miopenStatus_t.miopenStatusNotImplemented)
-        convolve(handle, settings, specs, tensors)
+        convolve(direction, handle, settings, specs, tensors)
         return
     computation = direction.computation(settings)
     given = arranged(computation, settings, tensors)

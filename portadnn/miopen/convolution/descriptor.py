@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...descriptors.layers import ConvolutionDescriptor
-from ...errors import BadParam, NotSupported
+from ...errors import BadParam
 from ...problem import TensorSpec
 from ...shapes import convolution_output_dims
 from ..descriptors import Opaque, made, value_of
@@ -14,6 +14,7 @@ from ..generated.enums import (
     miopenConvolutionAttrib_t,
     miopenConvolutionFindMode_t,
     miopenConvolutionMode_t,
+    miopenF8RoundingMode_t,
     miopenPaddingMode_t,
 )
 from ..names import integer, integers, parse
@@ -21,6 +22,11 @@ from ..names import integer, integers, parse
 DETERMINISTIC = miopenConvolutionAttrib_t.MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC
 DEFAULT_FIND_MODE = miopenConvolutionFindMode_t.miopenConvolutionFindModeDefault
 MATH_TYPE = miopenConvolutionAttrib_t.MIOPEN_CONVOLUTION_ATTRIB_MATH_TYPE
+ROUNDING = miopenConvolutionAttrib_t.MIOPEN_CONVOLUTION_ATTRIB_FP8_ROUNDING_MODE
+_UNSET = {  # what attributes are that were not set, where it is not 0
+    miopenConvolutionAttrib_t.MIOPEN_CONVOLUTION_ATTRIB_FP16_ALT_IMPL: -1,
+    ROUNDING: int(miopenF8RoundingMode_t.miopenF8RoundingModeStochastic),
+}
 
 
 @dataclass(frozen=True)
@@ -139,19 +145,16 @@ def _set_extra(convDesc: Any, count: int, extra: tuple[int, ...]) -> None:
 
 def miopenSetConvolutionAttribute(convDesc, attr, value):
     named = parse(miopenConvolutionAttrib_t, attr, "attr")
-    least = {DETERMINISTIC: 0, MATH_TYPE: 0}.get(named, -(2**31))
+    least = {DETERMINISTIC: 0, MATH_TYPE: 0, ROUNDING: 0}.get(named, -(2**31))
     wanted = integer(value, "value", least)
-    if named in (DETERMINISTIC, MATH_TYPE) and wanted > 1:
+    if named in (DETERMINISTIC, MATH_TYPE, ROUNDING) and wanted > 1:
         raise BadParam(argument="value", expected=f"0 or 1 for {named.name}", got=wanted)
-    if named is miopenConvolutionAttrib_t.MIOPEN_CONVOLUTION_ATTRIB_FP8_ROUNDING_MODE and wanted:
-        raise NotSupported("there is no float8", argument="value", expected="0", got=wanted)
     _change(convDesc, attributes={**convolution_settings(convDesc).attributes, named: wanted})
 
 
 def miopenGetConvolutionAttribute(attr, conv):
     named = parse(miopenConvolutionAttrib_t, attr, "attr")
-    alternative = miopenConvolutionAttrib_t.MIOPEN_CONVOLUTION_ATTRIB_FP16_ALT_IMPL
-    return conv.attributes.get(named, -1 if named is alternative else 0)
+    return conv.attributes.get(named, _UNSET.get(named, 0))
 
 
 def miopenSetConvolutionFindMode(convDesc, findMode):

@@ -16,7 +16,7 @@ from ..workspaces import given_workspace
 from .algorithms import DATA, FORWARD, WEIGHTS, Direction, arranged, estimates, miopenConvSolution_t, solver_id
 from .calls import compute, specs_of, tensors_of
 from .descriptor import ConvolutionSettings, convolution_settings
-from .integers import check, of_bytes
+from .special import check, is_special
 
 
 def _solutions(direction: Direction, handle: Handle, convDesc: Any, **c: Any) -> list[miopenConvSolution_t]:
@@ -64,25 +64,25 @@ def _problem(
 
 
 def _size(direction: Direction, handle: Handle, **c: Any) -> int:
-    if _bytes(direction, c):
+    if _special(direction, c):
         return 0
     problem, algo = _problem(direction, handle, **c)
     return workspace_size(handle, problem, algo)
 
 
-def _bytes(direction: Direction, c: dict[str, Any]) -> bool:
-    """Check a convolution of bytes, which has one solution and no workspace."""
+def _special(direction: Direction, c: dict[str, Any]) -> bool:
+    """Check a convolution of several steps, which has one solution and no workspace."""
     specs = specs_of(direction, c)
-    if not of_bytes(specs):
+    if not is_special(specs):
         return False
     settings = convolution_settings(c["convDesc"])
-    check(settings, specs, direction is FORWARD)
+    check(direction, settings, specs)
     _algo(direction, settings, c["solution_id"])
     return True
 
 
 def _compile(direction: Direction, handle: Handle, **c: Any) -> None:
-    if _bytes(direction, c):
+    if _special(direction, c):
         return
     problem, algo = _problem(direction, handle, **c)
     with handle.lock:

@@ -268,7 +268,7 @@ def miopenSetTensorCastType(tensorDesc: miopenTensorDescriptor_t, cast_type: int
 
     C: ``miopenStatus_t miopenSetTensorCastType(miopenTensorDescriptor_t tensorDesc, miopenDataType_t cast_type)``
     """
-    _SetTensorCastType(value_of(tensorDesc, miopenTensorDescriptor_t, "tensorDesc"), cast_type)
+    _SetTensorCastType(value_of(tensorDesc, miopenTensorDescriptor_t, "tensorDesc"), tensorDesc, cast_type)
 
 
 @function

@@ -15,10 +15,12 @@ from ..convolution.descriptor import ConvolutionSettings
 from ..generated.enums import (
     miopenActivationMode_t,
     miopenBatchNormMode_t,
+    miopenDataType_t,
     miopenSoftmaxAlgorithm_t,
     miopenSoftmaxMode_t,
     miopenTensorArgumentId_t,
 )
+from ..narrow import NarrowSpec
 from .problem import (
     BatchnormSettings,
     BiasSettings,
@@ -81,7 +83,18 @@ def _single(problem: Single) -> dict[str, Any]:
 
 
 def _spec(spec: TensorSpec) -> list[Any]:
-    return [spec.dtype.name, list(spec.dims), list(spec.strides)]
+    found = [spec.dtype.name, list(spec.dims), list(spec.strides)]
+    if isinstance(spec, NarrowSpec):
+        return [*found, int(spec.kind), None if spec.cast is None else int(spec.cast)]
+    return found
+
+
+def _read_spec(dtype: str, dims: list[Any], strides: list[Any], *narrow: Any) -> TensorSpec:
+    layout = DataType[dtype], tuple(map(int, dims)), tuple(map(int, strides))
+    if not narrow:
+        return TensorSpec(*layout)
+    kind, cast = narrow
+    return NarrowSpec(*layout, kind=miopenDataType_t(kind), cast=None if cast is None else miopenDataType_t(cast))
 
 
 def _settings(settings: Settings) -> dict[str, Any]:
@@ -107,8 +120,8 @@ _FIELDS = ("alpha", "beta", "gamma", "algorithm", "mode", "scale", "running")
 
 def _problem(part: dict[str, Any]) -> Single:
     tensors = {
-        miopenTensorArgumentId_t(id): TensorSpec(DataType[dtype], tuple(map(int, dims)), tuple(map(int, strides)))
-        for id, dtype, dims, strides in part["tensors"]
+        miopenTensorArgumentId_t(id): _read_spec(dtype, dims, strides, *narrow)
+        for id, dtype, dims, strides, *narrow in part["tensors"]
     }
     return Single(_KINDS[part["kind"]](part["settings"]), Direction(part["direction"]), tensors)
 

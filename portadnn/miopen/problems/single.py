@@ -14,7 +14,7 @@ from ...problem import TensorSpec
 from ..convolution import algorithms as conv
 from ..convolution.calls import compute
 from ..convolution.descriptor import ConvolutionSettings
-from ..convolution.integers import of_bytes
+from ..convolution.special import is_special
 from ..generated.enums import miopenTensorArgumentId_t
 from ..softmax import miopenSoftmaxBackward_V2, miopenSoftmaxForward_V2
 from ..workspaces import given_workspace
@@ -56,7 +56,7 @@ def find_convolution(handle: Handle, problem: Single, options: Options) -> list[
     layouts = [problem.spec(id) for id in _CONVOLUTION]
     arranged = conv.arranged(computation, settings, layouts)
     needed = 0
-    if not of_bytes(layouts):
+    if not is_special(layouts):
         needed = find_workspace_size(handle, computation.direction.kind, arranged, settings.conv)
     size = needed if options.limit is None else min(needed, options.limit)
     workspace = options.workspace
