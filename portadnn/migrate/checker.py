@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -17,7 +17,7 @@ from .config import Config
 from .files import discover
 from .files.copies import below, of_another_project
 from .files.discover import Discovered, Found
-from .files.file_kinds import HEAD, kind_of, names_a_library
+from .files.file_kinds import HEAD, kind_of, mentions_a_library, names_a_function
 from .files.reading import Look, look, read_all
 from .findings import Finding
 from .frontend.found import FoundGraph
@@ -170,8 +170,11 @@ class _Run:
         looks = self.piped(files)
         looks += read_all([one for one in files if one.stream is None], self.version_read, jobs, done)
         self.program(looks, whole=whole)
+        self.report.others = sum(_holds(path, names_a_function) for path in found.others)
         if not (self.report.calls or self.report.ported):
-            self.report.others = sum(map(_names_a_library, found.others))
+            read = (one.path for one in files if one.path is not None)
+            paths = (*found.others, *found.rest, *read)
+            self.report.mentioning = [str(path) for path in paths if _holds(path, mentions_a_library)]
 
     def piped(self, files: Sequence[Found]) -> list[Look]:
         """Read the sources that come through pipes, of which excerpts need the text."""
@@ -272,9 +275,12 @@ def own_names(units: Sequence[Unit]) -> frozenset[str]:
     )
 
 
-def _names_a_library(path: Path) -> bool:
+def _holds(path: Path, what: Callable[[bytes], bool]) -> bool:
+    """Tell whether the start of a file that is not read has something in it; not of links and devices."""
     try:
+        if not path.is_file() or path.is_symlink():
+            return False
         with path.open("rb") as stream:
-            return names_a_library(stream.read(_MOST_OF_OTHERS))
+            return what(stream.read(_MOST_OF_OTHERS))
     except OSError:
         return False

@@ -156,7 +156,9 @@ class Report:
     ignored : list of Skipped
         What was left out as not the program's own, or as asked.
     others : int
-        Sources in languages that are not read that name the libraries; looked for where no call was found.
+        Sources in languages that are not read that name functions of the libraries.
+    mentioning : list of str
+        Files without a call that have a library's name in them; looked for where no call was found.
     unused : list of (str, int, tuple of str)
         Comments that silence nothing: file, line, rules.
     outdated : int
@@ -185,6 +187,7 @@ class Report:
     skipped: list[Skipped] = field(default_factory=list)
     ignored: list[Skipped] = field(default_factory=list)
     others: int = 0
+    mentioning: list[str] = field(default_factory=list)
     unused: list[tuple[str, int, tuple[str, ...]]] = field(default_factory=list)
     outdated: int = 0
     repeats: dict[tuple[str, str, int, int, str], int] = field(default_factory=dict)
@@ -276,9 +279,12 @@ class Report:
         named = sum(bool(file.touched) for file in self.checked)
         if named and not (self.calls or self.judged):
             return f"{count(named, 'file')} name cuDNN or MIOpen, and no call in them was understood"
-        if self.others and not (self.calls or self.judged):
+        if self.others:
             files = f"{count(self.others, 'file')} in languages that are not read"
             return f"{files} {'names' if self.others == 1 else 'name'} functions of cuDNN or MIOpen"
+        if self.mentioning and not (self.calls or self.judged):
+            first = f"{self.mentioning[0]} and others mention" if self.mentioning[1:] else f"{self.mentioning[0]} mentions"
+            return f"{first} cuDNN or MIOpen, and no call was found"
         if self.coverage and not (self.coverage.fully or self.coverage.partly):
             return f"{count(self.coverage.by_name, 'call')} known by name only, and none was followed"
         if self.skipped:

@@ -282,4 +282,42 @@ def test_other_languages_that_name_a_library_do_not_end_in_green(tmp_path):
     assert "1 file in languages that are not read names functions of cuDNN or MIOpen" in check(tmp_path, code=2)
     check(tmp_path, "--incomplete", "pass")
     (tmp_path / "clean.cu").write_text(CLEAN)
+    check(tmp_path, code=2)
+    (tmp_path / "conv.lua").unlink()
+    check(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("binding.go", "/*\n#include <cudnn.h>\n*/\nimport \"C\"\nfunc f() { C.cudnnCreate(nil) }\n"),
+        ("Native.cs", '[DllImport("cudnn64_7.dll")] static extern int cudnnCreate(ref IntPtr handle);\n'),
+        ("ffi.rs", 'extern "C" { pub fn miopenCreate(handle: *mut miopenHandle_t) -> i32; }\n'),
+        ("wrap.pyx", "cdef extern from *:\n    int cudnnCreate(void** handle)\n"),
+        ("wrap.jl", "ccall((:cudnnCreate, libcudnn), Cint, (Ptr{Ptr{Cvoid}},), handle)\n"),
+    ],
+)
+def test_bindings_do_not_end_in_green_beside_a_log(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    check(tmp_path, code=2)
+    (tmp_path / "calls.log").write_text((Path(__file__).parents[1] / "cudnn9_log.txt").read_text())
+    check(tmp_path, "--fail-on", "never", code=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Cargo.toml", '[dependencies]\nrust-cudnn = "1"\n'),
+        ("main.rs", "use cudnn::Cudnn;\nfn main() { Cudnn::new(); }\n"),
+        ("CMakeLists.txt", "find_package(CUDNN REQUIRED)\n"),
+        ("train.py", "# on cuDNN this is faster\n"),
+    ],
+)
+def test_a_tree_that_only_mentions_a_library_does_not_end_in_green(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\0cudnn")
+    said = check(tmp_path, code=2)
+    assert f"{name} mentions cuDNN or MIOpen, and no call was found" in " ".join(said.split())
+    check(tmp_path, "--incomplete", "pass")
+    (tmp_path / name).unlink()
     check(tmp_path)

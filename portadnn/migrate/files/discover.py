@@ -81,13 +81,14 @@ class Found:
 class Discovered:
     """What was found, in a stable order; what could not be read, and what was left out as not the project's own.
 
-    `others` are sources in languages that are not read.
+    `others` are sources in languages that are not read, `rest` files of folders that are no sources by their names.
     """
 
     found: list[Found] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     ignored: list[Skipped] = field(default_factory=list)
     others: list[Path] = field(default_factory=list)
+    rest: list[Path] = field(default_factory=list)
 
 
 def sources(
@@ -257,6 +258,8 @@ class _Search:
         if kind is None:
             if given:
                 self.result.skipped.append(Skipped(name, "neither a source nor a log nor a recording"))
+            else:
+                self.result.rest.append(path)
             return
         self.seen.add(identity)
         if kind in ("c++", "python") and status.st_size > self.largest:
@@ -305,6 +308,7 @@ class _Search:
                 continue
             other = not is_folder and is_other(entry.name)
             if not is_folder and not other and not may_be_read(entry.name):
+                self.result.rest.append(path)
                 continue
             reason = self._left_out(path, root, is_folder, rules)
             if other:

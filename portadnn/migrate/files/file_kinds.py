@@ -42,7 +42,9 @@ PYTHON = frozenset((".py", ".pyi", ".pyw"))
 # Languages that call C libraries, and that are not read.
 OTHERS = frozenset(
     (".lua", ".go", ".rs", ".java", ".scala", ".kt", ".cs", ".fs", ".vb", ".jl", ".pyx", ".pxd", ".pxi", ".swift",
-     ".nim", ".zig", ".d", ".di", ".f90", ".f03", ".f08", ".f", ".pas", ".hs", ".ml", ".mli", ".rb", ".cr", ".v", ".m")
+     ".nim", ".zig", ".d", ".di", ".f90", ".f95", ".f03", ".f08", ".f", ".for", ".pas", ".hs", ".hsc", ".chs", ".ml", ".mli",
+     ".rb", ".cr", ".v", ".m", ".clj", ".groovy", ".ex", ".exs", ".erl", ".js", ".ts", ".r", ".pl", ".php", ".dart", ".lisp",
+     ".rkt", ".adb", ".ads", ".ipynb", ".odin", ".jai", ".vala", ".vapi")
 )  # fmt: skip
 MAYBE = frozenset(("", ".log", ".txt", ".out", ".err", ".jsonl", ".json", ".rec", ".recording", ".trace", ".dbg"))
 HEAD = 1 << 16  # bytes that are looked at
@@ -100,9 +102,15 @@ def is_other(path: str) -> bool:
     return PurePath(path).suffix.lower() in OTHERS
 
 
-def names_a_library(text: bytes) -> bool:
+def names_a_function(text: bytes) -> bool:
     """Tell whether a source in some other language names a function of cuDNN or MIOpen."""
     return _FUNCTION.search(text) is not None
 
 
+def mentions_a_library(text: bytes) -> bool:
+    """Tell whether a text has the name of cuDNN or MIOpen in it, however it is written."""
+    return _LIBRARY.search(text) is not None and b"\0" not in text
+
+
 _FUNCTION = re.compile(rb"\b(?:cudnn|miopen)[A-Z]\w{4}")
+_LIBRARY = re.compile(rb"cudnn|miopen", re.IGNORECASE)
