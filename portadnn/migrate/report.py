@@ -283,7 +283,9 @@ class Report:
             files = f"{count(self.others, 'file')} in languages that are not read"
             return f"{files} {'names' if self.others == 1 else 'name'} functions of cuDNN or MIOpen"
         if self.mentioning and not (self.calls or self.judged):
-            first = f"{self.mentioning[0]} and others mention" if self.mentioning[1:] else f"{self.mentioning[0]} mentions"
+            first = (
+                f"{self.mentioning[0]} and others mention" if self.mentioning[1:] else f"{self.mentioning[0]} mentions"
+            )
             return f"{first} cuDNN or MIOpen, and no call was found"
         if self.coverage and not (self.coverage.fully or self.coverage.partly):
             return f"{count(self.coverage.by_name, 'call')} known by name only, and none was followed"

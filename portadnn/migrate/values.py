@@ -26,7 +26,8 @@ class Value:
         The C type, where it was read, such as ``"double"``; "" otherwise.
     origins : tuple of int
         The calls that it came from, by ``Event.number``: the size that a query returned, the algorithm that Find chose,
-        also after arithmetic, copies and through memory that was allocated with that size.
+        also after arithmetic, copies and through memory that was allocated with that size. A negative number: what a
+        branch sets in place of what that call gives in another.
     """
 
     kind: Kind

@@ -290,7 +290,7 @@ def test_other_languages_that_name_a_library_do_not_end_in_green(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("binding.go", "/*\n#include <cudnn.h>\n*/\nimport \"C\"\nfunc f() { C.cudnnCreate(nil) }\n"),
+        ("binding.go", '/*\n#include <cudnn.h>\n*/\nimport "C"\nfunc f() { C.cudnnCreate(nil) }\n'),
         ("Native.cs", '[DllImport("cudnn64_7.dll")] static extern int cudnnCreate(ref IntPtr handle);\n'),
         ("ffi.rs", 'extern "C" { pub fn miopenCreate(handle: *mut miopenHandle_t) -> i32; }\n'),
         ("wrap.pyx", "cdef extern from *:\n    int cudnnCreate(void** handle)\n"),

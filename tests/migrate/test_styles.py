@@ -20,8 +20,9 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize(("name", "text"), PROGRAMS, ids=[name for name, _ in PROGRAMS])
-def test_faults_are_told_in_every_style(name, text):
-    told = {(finding.place.line, finding.rule) for finding in migrate.check_text(text, "net.cu").findings}
+def test_faults_are_told_in_every_style(name, text, tmp_path):
+    (tmp_path / "net.cu").write_text(text)
+    told = {(finding.place.line, finding.rule) for finding in migrate.check([tmp_path], jobs=1).findings}
     asked = {
         (number, word.lstrip("-"), not word.startswith("-"))
         for number, line in enumerate(text.split("\n"), 1)

@@ -116,7 +116,7 @@ def taking_apart(macros: Iterable[Template]) -> dict[str, list[Template]]:
             if macro not in found.get(macro.name, ()) and _takes_apart(macro, body, found):
                 found.setdefault(macro.name, []).append(macro)
                 waiting = True
-    return found
+    return {name: sorted(several, key=lambda macro: b"miopen" in macro.body) for name, several in found.items()}
 
 
 def _takes_apart(macro: Template, body: Sequence[Token], found: Mapping[str, list[Template]]) -> bool:

@@ -140,6 +140,8 @@ class Statements:
         expander, function = context.expander, node.child_by_field_name("function")
         if expander is None or context.expanded is not None or node.type != "call_expression" or function is None:
             return None
+        if function.type == "call_expression":  # DNN(Create)(&h)
+            function = function.child_by_field_name("function") or function
         if function.type != "identifier" or context.source(function) not in expander.macros:
             return None
         expanded = expander.expand(context.code[node.start_byte : node.end_byte], node.start_byte + context.shift)

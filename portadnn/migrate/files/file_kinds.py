@@ -42,9 +42,9 @@ PYTHON = frozenset((".py", ".pyi", ".pyw"))
 # Languages that call C libraries, and that are not read.
 OTHERS = frozenset(
     (".lua", ".go", ".rs", ".java", ".scala", ".kt", ".cs", ".fs", ".vb", ".jl", ".pyx", ".pxd", ".pxi", ".swift",
-     ".nim", ".zig", ".d", ".di", ".f90", ".f95", ".f03", ".f08", ".f", ".for", ".pas", ".hs", ".hsc", ".chs", ".ml", ".mli",
-     ".rb", ".cr", ".v", ".m", ".clj", ".groovy", ".ex", ".exs", ".erl", ".js", ".ts", ".r", ".pl", ".php", ".dart", ".lisp",
-     ".rkt", ".adb", ".ads", ".ipynb", ".odin", ".jai", ".vala", ".vapi")
+     ".nim", ".zig", ".d", ".di", ".f90", ".f95", ".f03", ".f08", ".f", ".for", ".pas", ".hs", ".hsc", ".chs", ".ml",
+     ".mli", ".rb", ".cr", ".v", ".m", ".clj", ".groovy", ".ex", ".exs", ".erl", ".js", ".ts", ".r", ".pl", ".php",
+     ".dart", ".lisp", ".rkt", ".adb", ".ads", ".ipynb", ".odin", ".jai", ".vala", ".vapi")
 )  # fmt: skip
 MAYBE = frozenset(("", ".log", ".txt", ".out", ".err", ".jsonl", ".json", ".rec", ".recording", ".trace", ".dbg"))
 HEAD = 1 << 16  # bytes that are looked at

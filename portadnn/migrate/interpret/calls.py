@@ -97,6 +97,9 @@ class Calls(Binding):
         wraps = written != name and name in written and written in self.index.functions  # my_cudnnCreate
         if self.index.is_library(name) and not call.new and not wraps and _takes(name, written, call):
             return self.library_call(call, name, use)
+        instead = types.simple(self.frame.generic.get(name, ""))
+        if instead and self.index.class_named(instead) is not None:  # a template's parameter
+            name = instead
         class_ = self.index.class_named(name) if not self.frame.path_of(full_name) else None
         if class_ is not None:
             path = f"{name}~{self.fresh()}"

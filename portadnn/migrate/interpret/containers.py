@@ -193,7 +193,10 @@ class Containers(Calls):
         if isinstance(function, Lambda) and alternatives:
             self.evaluate(function)
             key = f"lambda~{self.used}"
-            found = [self.call_lambda(key, replace_argument(call, variant, self._alternative(a))) for a in alternatives]
+            held = self.read(place) if place is not None else UNKNOWN
+            found = [
+                self.call_lambda(key, replace_argument(call, variant, self._alternative(a, held))) for a in alternatives
+            ]
             return self.joined(found)
         lambdas = [value for value in getattr(function, "values", ()) if isinstance(value, Lambda)]
         found = []
@@ -204,13 +207,16 @@ class Containers(Calls):
             self.evaluate(function)
         return self.joined(found) if found else UNKNOWN
 
-    def _alternative(self, type_: str) -> str:
+    def _alternative(self, type_: str, held: Value) -> str:
+        """Return the name of a variable that stands for a variant which holds one of its types."""
         name = f"alternative~{self.fresh()}"
         self.frame.scopes[0][name] = name
         self.types[name] = type_
         class_ = self.index.class_of(type_)
         if class_ is not None:
             self.make_members(name, class_.name)
+        elif all(option.kind == "known" and isinstance(option.data, int | float) for option in held.options):
+            self.state.variables[name] = self.cast(held, type_)
         return name
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ..events import Argument
 from ..frontend.found import FoundGraph
@@ -45,8 +46,7 @@ class Walk(Statements):
         for group in sorted(groups, key=lambda group: group[0].function.name != "main"):
             self._group(group)
         for name, file in self._classes():
-            self.index.here = file
-            self._class(name)
+            self._class(name, file)
         left = [known for known in self.index.all if known.leads]
         for known in [*left, *left]:  # what was not followed to its end in one that comes later is here again
             if id(known) not in self.reached_functions:
@@ -57,6 +57,8 @@ class Walk(Statements):
         for known in self._with_unreached(again=True):
             self._entry(known)
         self.every_branch = False
+        for again in self.kept.late():
+            again()
         self._mentions()
         self.of_graphs.end()
         for listener in self.listeners:
@@ -100,11 +102,12 @@ class Walk(Statements):
                 files = [file for _, file in self.index.classes.get(name, ())]
                 yield from ((name, file) for file in files or [methods[0].unit.file])
 
-    def _group(self, group: list[Known]) -> None:
+    def _group(self, group: list[Known], *, again: bool = False) -> None:
         """Follow functions that share variables, in the order in which a program would call them."""
         self._start(group[0])
+        self.kept.here = partial(self._group, group, again=True)
         for known in sorted(group, key=phase_of):
-            if id(known) in self.reached_functions:  # another thread of control that was started before
+            if id(known) in self.reached_functions and not again:  # another thread of control that was started before
                 continue
             self.thread = known.label
             result = self._guarded(known, "")
@@ -149,6 +152,7 @@ class Walk(Statements):
 
     def _entry(self, known: Known) -> None:
         self._start(known)
+        self.kept.here = partial(self._entry, known)
         this = "this" if self._is_method(known) else ""
         if this:
             self.types[this] = known.function.owner
@@ -178,8 +182,10 @@ class Walk(Statements):
 
     # Classes ----------------------------------------------------------------------------------------------------
 
-    def _class(self, name: str) -> None:
+    def _class(self, name: str, file: str) -> None:
         """Follow a class's methods, each from what the earlier ones left; files that define them anew one by one."""
+        self.index.here = file
+        self.kept.here = partial(self._class, name, file)
         methods = self._ordered(name)
         for files in _variants(methods):
             self.preferred = files

@@ -178,14 +178,26 @@ class Index:
 
     def constants_of(self, class_name: str, member: str) -> tuple[str, ...]:
         """Return the enumerators that the program gives a member of a class; none where it gives it anything else."""
+        given = self._given_members()
+        found = given.get((class_name, member), set()) | given.get(("", member), set())
+        return () if "" in found else tuple(sorted(found))
+
+    def algorithms_of(self, class_name: str, member: str) -> tuple[str, ...]:
+        """Return the algorithms by name that the program gives a member of a class, among whatever else."""
+        given = self._given_members()
+        found = set(given.get((class_name, member), ()))
+        if sum(any(one.name == member for one in some[0][0].members) for some in self.classes.values()) == 1:
+            found |= given.get(("", member), set())
+        return tuple(sorted(name for name in found if "_ALGO_" in name or name.startswith("miopenConv")))
+
+    def _given_members(self) -> dict[tuple[str, str], set[str]]:
         if self._given is None:
             self._given = {}
             for known in self.all:
                 for owner, name, value in given_members(known.function):
                     found = self._given.setdefault((types.simple(owner), name), set())
                     found.update(enumerators(value))
-        found = self._given.get((class_name, member), set()) | self._given.get(("", member), set())
-        return () if "" in found else tuple(sorted(found))
+        return self._given
 
     def constants_given(self, function: Function, place: int) -> tuple[str, ...]:
         """Return the enumerators of a library that the program's calls give a parameter; "" among them for others."""

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from ..model.state import Thing
 from ..values import POSSIBLY, Value, join
+
+_MOST_AGAIN = 50
+
+
+def _nothing() -> None:
+    """Follow nothing."""
 
 
 class KeptSettings:
     """Modes, formats and types by the member that holds the descriptor.
 
     A factory sets the descriptors of an object and hands it over in a ``shared_ptr``; who gets it from a list of
-    layers has not seen that. Where all calls set a member's descriptor to the same constant, it possibly has it.
+    layers has not seen that. Where all calls set a member's descriptor to the same constant, it possibly has it. An
+    algorithm in a member possibly is any that the program puts there.
     """
 
     def __init__(self) -> None:
         self._set: dict[tuple[str, str], dict[str, set[str]]] = {}
+        self._algorithms: dict[tuple[str, str], dict[Value, None]] = {}
+        self.here: Callable[[], None] = _nothing  # what follows what is followed now once more
+        self._wanting: dict[Callable[[], None], list[tuple[str, str]]] = {}
 
     def note(self, class_name: str, thing: Thing) -> None:
         """Note what a descriptor in a member of a class was set to."""
@@ -26,11 +37,37 @@ class KeptSettings:
             if len(constants) == len(value.options) and all(isinstance(one, str) for one in constants):
                 fields.setdefault(name, set()).update(constants)
 
+    def note_algorithm(self, class_name: str, path: str, value: Value) -> None:
+        """Note where an algorithm in a member of a class comes from: a choice of the program, a call that chose it."""
+        chosen = self._algorithms.setdefault((class_name, _member(path)), {})
+        for option in value.options:
+            if option.origins or (option.kind == "known" and isinstance(option.data, str)):
+                chosen[option] = None
+
+    def want_algorithm(self, class_name: str, path: str) -> None:
+        """Note that an algorithm in a member was read before anything had set it."""
+        self._wanting.setdefault(self.here, []).append((class_name, _member(path)))
+
+    def late(self) -> list[Callable[[], None]]:
+        """Return what follows once more what had read algorithms that were set only afterwards."""
+        found = [again for again, members in self._wanting.items() if any(one in self._algorithms for one in members)]
+        self._wanting = {}
+        return found[:_MOST_AGAIN]
+
+    def algorithms(self, class_name: str, path: str) -> tuple[Value, ...]:
+        """Return what calls and constants an algorithm in a member was set from until now."""
+        return tuple(self._algorithms.get((class_name, _member(path)), ()))
+
     def of(self, class_name: str, path: str) -> dict[str, Value]:
         """Return what a member's descriptor possibly is set to."""
         found = self._set.get((class_name, _member(path)), {})
         only = {name: next(iter(constants)) for name, constants in found.items() if len(constants) == 1}
         return {name: join((Value("known", constant), POSSIBLY)) for name, constant in only.items()}
+
+
+def is_algorithm(type_: str) -> bool:
+    """Whether a type is that of a convolution's algorithms."""
+    return type_.endswith(("Algo_t", "Algorithm_t")) and "Conv" in type_
 
 
 def _member(path: str) -> str:

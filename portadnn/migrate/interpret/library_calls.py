@@ -27,6 +27,8 @@ from .parts import read_names
 from .texts import argument_texts, unparsed
 
 _SETS = re.compile(r"(?:cudnn|miopen)(?:Set|Init)\w*Descriptor")
+_FINDS = re.compile(r"(?:cudnn|miopen)FindConvolution")
+_ALGORITHM = re.compile(r"CUDNN_CONVOLUTION_\w+_ALGO_|miopenConvolution\w+Algo")
 _ARRAY = re.compile(r"(A|Array|[dD]ims?A?|lens|strides?|arrayOfElements|\[\])$")
 
 
@@ -55,6 +57,8 @@ class LibraryCalls(Objects):
         self.cut: set[int] = set()  # functions of which something was too deep to follow
         self.shared: dict[str, str] = {}  # of a group's classes: the object that all its functions get
         self.preferred: frozenset[str] = frozenset()  # files whose definitions count where several have one
+        self.last_find = 0  # the number of the last search for algorithms
+        self.fixed: dict[str, int] = {}  # when variables were given an algorithm by its name, by `fresh`
         self.of_graphs = GraphCalls(self, [] if graphs is None else graphs)
 
     def fresh(self) -> int:
@@ -65,6 +69,8 @@ class LibraryCalls(Objects):
     def write(self, path: str, value: Value) -> None:
         """Set a variable; of a thing that is kept in another variable than it was made in, that is noted."""
         super().write(path, value)
+        if value.kind == "known" and isinstance(value.data, str) and _ALGORITHM.match(value.data):
+            self.fixed[path] = self.fresh()
         if value.kind == "thing" and not str(value.data).startswith(f"{path}@"):
             self.keep(value)
 
@@ -176,6 +182,8 @@ class LibraryCalls(Objects):
             for listener in self.listeners:
                 listener.call(event, self.state, self.journal)
         self.reached.add(where_)
+        if _FINDS.match(name):
+            self.last_find = event.number
         if name == "cudnnBackendFinalize" and arguments and arguments[0].value.kind == "thing":
             graph = self.state.things.get(arguments[0].value.data)
             if graph is not None:

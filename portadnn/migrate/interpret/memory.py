@@ -11,12 +11,12 @@ from ..model import symbols
 from ..model.kinds import library_of
 from ..model.state import State, Thing, unified
 from ..program import Class, Declare, Function, Unit
-from ..values import UNKNOWN, Value, items, join, known, thing, unknown
+from ..values import POSSIBLY, UNKNOWN, Value, items, join, known, thing, unknown
 from . import types
 from .index import Index
-from .kept import KeptSettings
+from .kept import KeptSettings, is_algorithm
 
-_SYMBOLIC = re.compile(r"\[(?!-?\d+\])[^\[\]]*\]")
+_SYMBOLIC = re.compile(r"\[(?!-?\d+\]|=)[^\[\]]*\]")  # of a map, [=key] is an entry that is known
 _ENUMERATION = re.compile(
     r"(?:cudnn|miopen)\w*(?:Mode|Format|DataType|Op|Propagation|RNNAlgo|SoftmaxAlgorithm|MathType)_t$"
 )
@@ -131,7 +131,19 @@ class Memory:
             mine = [c for c in constants if c.lower().startswith(library_of(type_) or "")]
             if mine:
                 return join(known(constant) for constant in mine)
+        if is_algorithm(type_) and (class_ := self.class_at(parent_of(path))) is not None:
+            return self._algorithm_at_first(path, types.bare(type_), class_)
         return unknown(path, types.bare(type_))
+
+    def _algorithm_at_first(self, path: str, type_: str, class_: Class) -> Value:
+        """Return what an algorithm in a member possibly is: what any part of the program puts there."""
+        chosen = self.kept.algorithms(class_.name, path)
+        if not chosen:
+            self.kept.want_algorithm(class_.name, path)
+        name = re.split(r"\.|->", path)[-1]
+        constants = [known(one) for one in self.index.algorithms_of(types.simple(class_.name), name)]
+        first = unknown(path, type_)
+        return join((first, *chosen, *constants, POSSIBLY)) if chosen or constants else first
 
     def _kept(self, path: str, kind: str) -> dict[str, Value]:
         """Return what a descriptor that came from outside in a member of an object possibly is set to."""
@@ -153,6 +165,8 @@ class Memory:
         type_ = self.types.get(path)
         if type_ is not None and value.kind == "known" and not types.pointee(type_) and not types.is_pair(type_):
             value = symbols.converted(value, types.bare(type_))
+        if type_ is not None and is_algorithm(type_) and (class_ := self.class_at(parent_of(path))) is not None:
+            self.kept.note_algorithm(class_.name, path, value)
         self.state.variables[path] = value
         if "[" in path:
             general = re.sub(r"\[[^\[\]]*\]", "[*]", path)
@@ -242,7 +256,7 @@ class Memory:
         key = symbols.key_of(index) or "*"
         key = re.sub(r"[\[\]]", "'", key)
         if types.is_map(self.types.get(base, "")):
-            key = re.sub(r"[^\w]", "'", key)
+            key = ("=" if index.kind == "known" else "") + re.sub(r"[^\w]", "'", key)
         path = f"{base}[{key}]"
         if path not in self.types and base in self.types and (inner := types.pointee(self.types[base])):
             self.types[path] = inner

@@ -283,6 +283,7 @@ class Statements(Loops):
 
     def _chain(self, statement: If) -> None:
         ends: list[State] = []
+        start, find = self.fresh(), self.last_find
         current: If | None = statement
         while current is not None:
             condition = self.evaluate(current.condition)
@@ -307,7 +308,18 @@ class Statements(Loops):
                     current = only
                 else:
                     self.run(following)
+        if self.last_find > find:
+            self._mark_instead(start, find, [*ends, self.state])
         self.state = meet([*ends, self.state])
+
+    def _mark_instead(self, start: int, find: int, ends: list[State]) -> None:
+        """Note of an algorithm that one branch fixes, where another searches for it, which search it stands for."""
+        for path in [path for path, when in self.fixed.items() if when > start]:
+            values = [end.variables.get(path, UNKNOWN) for end in ends]
+            found = [n for value in values for n in value.origins if n > find and n <= self.last_find]
+            for end, value in zip(ends, values, strict=True):
+                if found and value.kind == "known":
+                    end.variables[path] = replace(value, origins=(-found[0],))
 
     def _narrow(self, condition: Expression, *, holds: bool) -> None:
         """Note what a simple condition says of a variable."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from ....mapping import table
 from ...answers import answer
-from ...events import Event
+from ...events import Event, Library
 from ...model.kinds import destroyer_of
 from ...model.state import Deed
 from ..journals import once
@@ -117,9 +117,16 @@ class _Destroyed:
                 self._add(deed, journal)
 
     def _add(self, deed: Deed, journal: Mapping[int, Deed]) -> None:
-        function = deed.event.function
+        self._note(deed, deed.event.function, deed.event.library, journal)
+        if not deed.event.text.startswith(deed.event.function):  # by a name that is either library's, as it is built
+            library: Library = "miopen" if deed.event.library == "cudnn" else "cudnn"
+            other = deed.event.function.replace(deed.event.library, library, 1)
+            if other in table().functions:
+                self._note(deed, other, library, journal)
+
+    def _note(self, deed: Deed, function: str, library: Library, journal: Mapping[int, Deed]) -> None:
         self.functions.add(function)
-        self.near[deed.event.library, _scope(deed.event)] = deed
+        self.near[library, _scope(deed.event)] = deed
         things = [thing for parameter, thing in deed.things.items() if parameter != "handle"]
         if not things or any(thing.many or (not thing.certain and "[" in thing.id) for thing in things):
             self._anything.add(function)

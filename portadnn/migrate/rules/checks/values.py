@@ -7,7 +7,7 @@ import re
 import struct
 from collections.abc import Iterator
 
-from ...values import Value, same
+from ...values import UNKNOWN, Value, same
 from ..conditions import plain_type
 from ..registry import check
 from ..shapes import Shape, enumerator, number, numbers, packed, shape
@@ -195,10 +195,30 @@ def global_window(situation: Situation) -> Iterator[Hit]:
     window, image = _of_pooling(situation, "windowDimA"), shape(situation, "xDesc").dims
     pads = _of_pooling(situation, "paddingA", "padA")
     if window is None or image is None or pads is None or not len(window) == len(pads) == len(image) - 2:
+        yield from _as_the_image(situation)
         return
     if any(w >= size + 2 * pad for w, size, pad in zip(window, image[2:], pads, strict=True)):
         argument = situation.argument("poolingDesc", "poolDesc")
         yield Hit(words={"window": "x".join(map(str, window)), "desc": argument.text if argument else "it"})
+
+
+def _as_the_image(situation: Situation) -> Iterator[Hit]:
+    """Find a window that is written as the image's sizes are."""
+    pooling, image = situation.thing("poolingDesc", "poolDesc"), situation.thing("xDesc")
+    if pooling is None or image is None or not (pooling.certain and image.certain) or pooling.many or image.many:
+        return
+    window, dims = pooling.fields.get("windowDimA", UNKNOWN), image.fields.get("dimA", UNKNOWN)
+    pads = next((pooling.fields[name] for name in ("paddingA", "padA") if name in pooling.fields), UNKNOWN)
+    if (
+        not set(numbers(pads) or (1,)) <= {0}
+        or window.kind != "items"
+        or dims.kind != "items"
+        or not 0 < len(window.data) == len(dims.data) - 2
+    ):
+        return
+    if all(same(w, size) is True for w, size in zip(window.data, dims.data[2:], strict=True)):
+        argument = situation.argument("poolingDesc", "poolDesc")
+        yield Hit(words={"window": "as the image", "desc": argument.text if argument else "it"})
 
 
 @check("fault", "remedy")
