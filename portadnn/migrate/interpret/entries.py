@@ -213,6 +213,7 @@ class Walk(Statements):
         self.types["this"] = name
         if not any(m.function.kind == "constructor" for m in methods):
             self.frame = Frame(0, methods[0].unit, name)
+            self.make_bases("this", self.index.class_named(name))
             self.make_members("this", name)
         for i, known in enumerate(methods):
             before = State() if known.function.kind == "constructor" and i else self.state

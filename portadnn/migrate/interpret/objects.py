@@ -88,6 +88,8 @@ class Objects(Expressions):
                     return
         if not found:
             values = [self.evaluate(argument) for argument in arguments]
+            if not constructors:
+                self.make_bases(path, class_)
             self.make_members(path, class_.name)
             if len(values) == 1 and values[0].kind == "unknown" and self.class_at(str(values[0].data)) is class_:
                 self.state.variables[path] = values[0]
@@ -97,6 +99,13 @@ class Objects(Expressions):
             return
         call = Invocation(Name(class_.name, class_.span), arguments, class_.span)
         self.follow(self.suited(found, call)[0], arguments, None, path)
+
+    def make_bases(self, path: str, class_: Class | None) -> None:
+        """Make the bases of an object whose class has no constructor of its own."""
+        for base in class_.bases if class_ is not None else ():
+            short = types.simple(base)
+            if fitting(self.index.special(short, "constructor"), 0):
+                self.construct(path, short, ())
 
     def make_members(self, path: str, class_name: str) -> None:
         """Give an object's members the values of their declarations, and make those that are objects themselves."""

@@ -101,12 +101,10 @@ def _missing(situation: Situation, direction: Direction, finds: Earlier, sources
         near = any(deed.event.within == situation.event.within for deed in sources.found)
         near = near or any(number < 0 for number in situation.value("algo").origins)  # found, or else fixed
         return "possible" if sources.some and (near or sources.chosen) else None
-    if sources.all:
-        return "proven"
-    if sources.some or finds.of(Match.OTHER):
-        return "possible"
     found_elsewhere = situation.mentioned & set(direction.finds(situation.event.library))
-    return "proven" if situation.whole and not found_elsewhere else None
+    if sources.all or (situation.whole and not found_elsewhere):
+        return "proven"
+    return "possible" if sources.some or finds.of(Match.OTHER) else None
 
 
 def _why(sources: Sources, others: list[Deed], origin: str) -> str:

@@ -17,6 +17,7 @@ from ...program import (
     Function,
     Index,
     Invocation,
+    Lambda,
     Loop,
     Member,
     Name,
@@ -101,15 +102,22 @@ def result_field(unit: Unit) -> Iterator[SourceHit]:
     for function in unit.functions:
         types: dict[str, str] | None = None
         nearest: dict[str, str] = {}  # the same name may be declared in several blocks
+        elements: dict[str, str] = {}  # what an algorithm of the standard library calls an element of results
         told: set[str] = set()
         for node in inside(function.body):
             if isinstance(node, Declare):
                 nearest[node.name] = _type_of(unit, node)
+            for name, over in _elements(node):
+                types = _types(unit, function) if types is None else types
+                if _result(unit, nearest.get(over, "") or types.get(over, "")):
+                    elements[name] = nearest.get(over, "") or types.get(over, "")
             if not isinstance(node, Member) or node.name not in {*_LACKING, "algo"}:
                 continue
             types = _types(unit, function) if types is None else types
             name = _variable(node.base)
             result = _result(unit, nearest.get(name, "")) or _result(unit, types.get(name, ""))
+            if result is None and _of_template(nearest.get(name, "")):
+                result = _result(unit, elements.get(name, ""))
             if result is None and (returns := _returned(unit, node.base)):
                 result = _result(unit, returns)
             instead = result and (_LACKING.get(node.name) or f"it is called {_IN_MIOPEN[result[1]]}")
@@ -120,6 +128,21 @@ def result_field(unit: Unit) -> Iterator[SourceHit]:
                 told.add(instead)
                 certainty: Certainty = "possible" if perhaps else "proven"
                 yield SourceHit(node.span, certainty, {"text": node.name, "instead": instead})
+
+
+def _elements(node: Any) -> Iterator[tuple[str, str]]:
+    """Yield the variables that ``std::find_if(v.begin(), v.end(), [](auto &one) ...)`` makes, each with `v`."""
+    given = node.value if isinstance(node, Declare) else node
+    if not isinstance(given, Invocation):
+        return
+    over = next((name for a in given.arguments[:2] if isinstance(a, Invocation) and (name := _variable(a))), "")
+    if over and isinstance(node, Declare):
+        yield node.name, over
+    for argument in given.arguments if over else ():
+        if isinstance(argument, Lambda):
+            for parameter in argument.body.statements[: argument.parameters]:
+                if isinstance(parameter, Declare):
+                    yield parameter.name, over
 
 
 _NAMED = re.compile("perf(?!orm)", re.IGNORECASE)
