@@ -260,8 +260,7 @@ class Index:
     def _class_of(self, type_: str) -> Class | None:
         name = types.bare(type_)
         for _ in range(4):
-            while inner := types.pointee(name):
-                name = inner
+            name = types.innermost(name)
             if types.is_pair(name):
                 name = types.bare(types.template_arguments(name)[-1])
             found = self.class_named(types.simple(name))

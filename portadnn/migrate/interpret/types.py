@@ -8,9 +8,11 @@ import re
 _WORDS = re.compile(
     r"\b(?:const|constexpr|volatile|static|struct|class|enum|inline|typename|mutable|extern|register|auto)\b"
 )
-_SMART = re.compile(r"(?:^|::)(?:unique_ptr|shared_ptr|weak_ptr|scoped_ptr|intrusive_ptr)\s*<")
-_MAPS = re.compile(r"(?:^|::)(?:map|unordered_map|multimap|flat_map|flat_hash_map|node_hash_map|hash_map)\s*<")
-_ARRAYS = re.compile(r"(?:^|::)(?:vector|array|device_vector|host_vector|deque|list|initializer_list|span)\s*<")
+_SMART = re.compile(r"(?:[\w:]*::)?(?:unique_ptr|shared_ptr|weak_ptr|scoped_ptr|intrusive_ptr)\s*<")
+_MAPS = re.compile(r"(?:[\w:]*::)?(?:map|unordered_map|multimap|flat_map|flat_hash_map|node_hash_map|hash_map)\s*<")
+_ARRAYS = re.compile(r"(?:[\w:]*::)?(?:vector|array|device_vector|host_vector|deque|list|initializer_list|span)\s*<")
+
+_DEEPEST = 32  # pointers to pointers, and containers of containers
 
 
 @functools.cache
@@ -36,6 +38,17 @@ def pointee(type_: str) -> str:
 
 
 @functools.cache
+def innermost(type_: str) -> str:
+    """Return what is behind all pointers and in all containers of a type; of a map the pair of key and value."""
+    for _ in range(_DEEPEST):
+        inner = pointee(type_)
+        if not inner or is_pair(inner):
+            return inner or type_
+        type_ = inner
+    return type_
+
+
+@functools.cache
 def template_argument(type_: str) -> str:
     """Return the first argument of a template: ``int`` of ``std::vector<int>``."""
     start = type_.find("<")
@@ -53,19 +66,19 @@ def template_argument(type_: str) -> str:
 @functools.cache
 def is_smart(type_: str) -> bool:
     """Whether it is a smart pointer."""
-    return _SMART.search(bare(type_)) is not None and not type_.rstrip().endswith("*")
+    return _SMART.match(bare(type_)) is not None and not type_.rstrip().endswith("*")
 
 
 @functools.cache
 def is_array(type_: str) -> bool:
     """Whether it is a container of the standard library, or of thrust."""
-    return _ARRAYS.search(bare(type_)) is not None and not type_.rstrip().endswith("*")
+    return _ARRAYS.match(bare(type_)) is not None and not type_.rstrip().endswith("*")
 
 
 @functools.cache
 def is_map(type_: str) -> bool:
     """Whether it is a map of the standard library, or one like it."""
-    return _MAPS.search(bare(type_)) is not None and not type_.rstrip().endswith("*")
+    return _MAPS.match(bare(type_)) is not None and not type_.rstrip().endswith("*")
 
 
 @functools.cache
