@@ -127,6 +127,17 @@ def _defines(problem: CTCLoss) -> Defines:
     return defines
 
 
+def _vector_defines(problem: CTCLoss, info: DeviceInfo, layout: _Layout) -> Defines:
+    """Return the vectors that a CPU's kernels work in, where classes lie side by side; none elsewhere."""
+    logits = problem.normalization is LossNormalizationMode.SOFTMAX
+    if info.schedule != "cpu" or info.backend != "opencl" or not (layout.room and logits):
+        return {}
+    rows = [one for one in (problem.probs, problem.gradients) if one is not None]
+    if any(one.dtype is not DataType.FLOAT or one.strides[2] != 1 for one in rows):
+        return {}
+    return {"VW": max(4, min(16, info.simd_width))}
+
+
 def _ints(*values: int) -> tuple[Arg, ...]:
     return tuple(ConstantArg(np.int32(value)) for value in values)
 
@@ -134,7 +145,7 @@ def _ints(*values: int) -> tuple[Arg, ...]:
 def _launches(problem: CTCLoss, device: Device) -> tuple[Launch, ...]:
     layout, real = _layout(problem, device.info), problem.dtype.accumulator
     steps, batch, classes = problem.probs.dims
-    common = _defines(problem)
+    common = {**_defines(problem), **_vector_defines(problem, device.info, layout)}
     rows = -(-steps * batch // layout.rows)
     strides = {name: tuple(place_arg(problem, s) for s in getattr(problem, name).strides) for name in problem.names}
     labels = strides["labels"] if len(problem.labels.dims) == 2 else (place_arg(problem, 0), *strides["labels"])

@@ -28,6 +28,7 @@
 //   CONCATENATED  labels lie one behind the other (else in rows of labels_n elements)
 //   GRADIENT      gradients are wanted
 //   ROW_LOGS, PATHS, GRADIENT_ROWS   which kernel is compiled
+//   VW            floats of a CPU's vectors (softmax/ctc_vectors.h): classes lie side by side, WG is 1
 #include "common/types.h"
 
 #if WG == 1
@@ -39,6 +40,9 @@
 #endif
 #define RENEW 16
 #define NOTHING (-INFINITY_OF(real))
+#if VW > 1
+#include "softmax/ctc_vectors.h"
+#endif
 
 // all work-items get the result over the group; scratch has WG numbers
 #define PD_GROUP(name, OP)                                                                                 \
@@ -69,6 +73,10 @@ ctc_rows(TENSOR(const T, probs), TENSOR(real, row_logs), const int steps, const 
     const i64 rows = (i64)steps * batch, first = (i64)GRP(0) * ROWS;
     for (i64 row = first; row < rows && row < first + ROWS; ++row) {
         const idx_t from = (idx_t)(row / batch) * probs_t + (idx_t)(row % batch) * probs_n;
+#if VW > 1
+        row_logs[row] = log_of_row(probs + from, classes);
+        continue;
+#endif
         real top = NOTHING, sum = 0;
         for (int c = lid; c < classes; c += WG) top = fmax(top, LOAD(probs, from + c * probs_c));
         top = group_max(top, scratch, lid);
@@ -116,7 +124,11 @@ DEVICE i64 labels_before(const GLOBAL int *lengths, idx_t step, int n) {
 
 #ifdef PATHS
 #ifdef LOCAL_STATES
+#if VW > 1
+#define STATE(step, s) lines[(step) % 2][VW + (s)]
+#else
 #define STATE(step, s) states[(step) % 2 * LOCAL_STATES + (s)]
+#endif
 #define SYNC_STATES() SYNC()
 #else
 #define STATE(step, s) stored[(i64)(back ? used - 1 - (step) : (step)) * most + (s)]
@@ -137,7 +149,12 @@ ctc_paths(TENSOR(const T, probs), TENSOR(const int, labels), TENSOR(const int, l
     GRID_WAIT();
     LOCAL real scratch[WG];
 #ifdef LOCAL_STATES
+#if VW > 1
+    real lines[2][LOCAL_STATES + 2 * VW], emitted[LOCAL_STATES + VW];
+    int may_skip[LOCAL_STATES + VW];
+#else
     LOCAL real states[2 * LOCAL_STATES];
+#endif
 #endif
     BIND(const T, probs);
     BIND(const int, labels);
@@ -177,12 +194,31 @@ ctc_paths(TENSOR(const T, probs), TENSOR(const int, labels), TENSOR(const int, l
             lists[(i64)n * (most / 2) + j] = 2 * (next < length ? next - j : 0) + (earlier == j);
         }
 #endif
+#if VW > 1
+    for (int s = 0; s < count + VW; ++s) emitted[s] = NOTHING;
+    for (int s = 0; s < count + VW; ++s) may_skip[s] = 0;
+    for (int s = 3; s < count; s += 2) {  // not to a blank, in the order of time
+        const int c = CLASS(back ? length - 1 - s / 2 : s / 2), other = CLASS(back ? length - s / 2 : s / 2 - 1);
+        may_skip[s] = -(c != other && (back ? other : c) != blank);
+    }
+    for (int s = 0; s < VW; ++s) lines[0][s] = lines[1][s] = NOTHING;
+#endif
     real offset = 0, lost = 0;  // what was subtracted so far, and what its sum lost by rounding
     for (int step = 0; step < used; ++step) {
         const int t = back ? used - 1 - step : step;
         const i64 row = (i64)t * batch + n;
         const idx_t from = (idx_t)t * probs_t + (idx_t)n * probs_n;
         real top = NOTHING;
+#if VW > 1
+        const real empty = LOG_OF(LOAD(probs, from + blank), row);
+        for (int s = 0; s < count; s += 2) emitted[s] = empty;
+        for (int j = 0; j < length; ++j)
+            emitted[2 * j + 1] = LOG_OF(LOAD(probs, from + CLASS(back ? length - 1 - j : j)), row);
+        if (step == 0)
+            for (int s = 0; s < count + VW - 1; ++s) STATE(0, s) = s <= 1 && s < count ? emitted[s] : NOTHING;
+        else
+            top = next_states(&STATE(step, 0), &STATE(step - 1, 0), emitted, may_skip, count);
+#else
         for (int s = lid; s < count; s += WG) {
             const int place = back ? length - 1 - s / 2 : s / 2;
             const int c = s % 2 ? CLASS(place) : blank;
@@ -200,6 +236,7 @@ ctc_paths(TENSOR(const T, probs), TENSOR(const int, labels), TENSOR(const int, l
             STATE(step, s) = value;
             top = fmax(top, value);
         }
+#endif
         if (step % RENEW == RENEW - 1) {
             top = group_max(top, scratch, lid);
             if (top > NOTHING && top < INFINITY_OF(real)) {
@@ -270,6 +307,17 @@ ctc_gradient(TENSOR(const T, probs), TENSOR(const int, labels), TENSOR(const int
             top = fmax(top, share);
         }
         top = group_max(top, scratch, lid);
+#if VW > 1
+        for (int s = 0; s < count; ++s) {
+            SHARE(s, share)
+            ends[s] = share;
+        }
+        sum = exponentials(ends, count, top);
+        for (int s = 0; s < count; ++s)
+            if (s % 2 == 0 || CLASS(s / 2) == blank) blanks += ends[s];
+        put_values(gradients + to, probs + from, classes, row_logs[row]);
+        gradients[to + blank] -= blanks / sum;
+#else
         for (int s = lid; s < count; s += WG) {
             SHARE(s, share)
             const real part = exp(share - top);
@@ -283,6 +331,7 @@ ctc_gradient(TENSOR(const T, probs), TENSOR(const int, labels), TENSOR(const int
             const real value = VALUE_OF(LOAD(probs, from + (idx_t)c * probs_c), row);
             STORE(gradients, to + (idx_t)c * gradients_c, c == blank ? value - blanks / sum : value);
         }
+#endif
         SYNC_ALL();
         for (int j = lid; j < length; j += WG) {
             const GLOBAL int *list = lists + (i64)n * (most / 2);
@@ -293,6 +342,10 @@ ctc_gradient(TENSOR(const T, probs), TENSOR(const int, labels), TENSOR(const int
                 k += list[k] / 2;
                 parts += ends[2 * k + 1];
             }
+#if VW > 1
+            gradients[to + c] -= parts / sum;
+            continue;
+#endif
             const real value = VALUE_OF(LOAD(probs, from + (idx_t)c * probs_c), row);
             STORE(gradients, to + (idx_t)c * gradients_c, value - parts / sum);
         }
