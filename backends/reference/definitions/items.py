@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from portadnn.data_type import DataType
 from portadnn.ops.gates import GLUBackward, GLUForward, PReLUBackward, RoPEBackward, RoPEForward
 from portadnn.ops.indexing import CatForward, KthvalueForward
 from portadnn.ops.losses import (
@@ -26,6 +27,12 @@ def _sigmoid(v: Array) -> Array:
         return 1 / (1 + np.exp(-v))
 
 
+def _lost(dtype: DataType) -> float:
+    """Return the terms of a factor that may become zero because it is subnormal."""
+    limits = dtype.accumulator.limits
+    return limits.smallest_normal / limits.eps
+
+
 def _glu(problem: GLUForward, numbers: Numbers, x: Array) -> Array:
     a, b = np.split(x, 2, problem.dim)
     return a * _sigmoid(b)
@@ -33,7 +40,8 @@ def _glu(problem: GLUForward, numbers: Numbers, x: Array) -> Array:
 
 def _glu_terms(problem: GLUForward, numbers: Numbers, x: Array) -> Array:
     a, b = np.split(x, 2, problem.dim)
-    return cast(Array, np.abs(a) * _sigmoid(b) * (1 + np.abs(b)))  # exp(b) is off by |b| rounding errors
+    gate = _sigmoid(b) * (1 + np.abs(b))  # exp(b) is off by |b| rounding errors
+    return cast(Array, np.abs(a) * (gate + _lost(problem.x.dtype)))
 
 
 def _glu_gradient(problem: GLUBackward, numbers: Numbers, x: Array, dy: Array) -> Array:
@@ -43,8 +51,10 @@ def _glu_gradient(problem: GLUBackward, numbers: Numbers, x: Array, dy: Array) -
 
 def _glu_gradient_terms(problem: GLUBackward, numbers: Numbers, x: Array, dy: Array) -> Array:
     a, b = np.split(x, 2, problem.dim)
-    off = (1 + 2 * np.abs(b)) * np.abs(dy)
-    return np.concatenate([_sigmoid(b) * off, np.abs(a) * _sigmoid(b) * _sigmoid(-b) * off], problem.dim)
+    open_, off, lost = _sigmoid(b), 1 + 2 * np.abs(b), _lost(problem.x.dtype)
+    a, dy = np.abs(a), np.abs(dy)
+    slope = (open_ * _sigmoid(-b) * off + lost) * dy + lost
+    return np.concatenate([(open_ * off + lost) * dy, a * slope], problem.dim)
 
 
 def _turned(problem: RoPEForward | RoPEBackward, x: Array, cos: Array, sin: Array, back: bool) -> Array:
@@ -113,7 +123,8 @@ def _soft_gradient_terms(
 ) -> Array:
     count = x.size if problem.reduction is LossReduction.MEAN else 1
     v = x * target
-    return cast(Array, np.abs(target * dloss) * _sigmoid(-v) * (1 + np.abs(v)) / count)
+    gate = _sigmoid(-v) * (1 + np.abs(v)) + _lost(problem.x.dtype)
+    return cast(Array, np.abs(target * dloss) * gate / count)
 
 
 def _multi_margin(problem: MultiMarginLossForward, numbers: Numbers, x: Array, target: Array, weight: Array) -> Array:
