@@ -25,6 +25,7 @@ import re
 import shutil
 import tempfile
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ _VARIABLE = "POCL_CACHE_DIR"
 _TOUCHED = "last_accessed"  # PoCL's note that a program was built
 _NAME = re.compile(r"[A-Z]{2}/[A-Za-z0-9._/-]{1,300}", re.ASCII)  # of a file
 _RECENT = 16  # programs that are looked at for new files when the next one is built
+_SETTLED = 2_000_000_000  # nanoseconds after which another change of a folder bears another time, on any file system
 _LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):  # PoCL's compiler must not be at work in another thread
     os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
@@ -73,6 +75,7 @@ class Workplace:
         self._programs: dict[tuple[str, ...], _Program] = {}
         self._recent: deque[_Program] = deque(maxlen=_RECENT)
         self._seen: set[str] = set()
+        self._settled: dict[str, int] = {}  # when folders of the first level changed that were read since
         self._lock = disk_cache.hold(path)
         atexit.register(self.close)
 
@@ -104,20 +107,32 @@ class Workplace:
                 self._recent.append(program)
 
     def _folders(self) -> set[str]:
+        """Return programs' folders, but for some that were there at the last call: thousands take long to list."""
         found: set[str] = set()
+        now = time.time_ns()
         with contextlib.suppress(OSError):  # somebody removed it
             for first in os.listdir(self.path):  # noqa: PTH208 - names, and quickly
                 if len(first) == 2:
-                    found.update(f"{first}/{second}" for second in os.listdir(self.path / first))  # noqa: PTH208
+                    folder = f"{self.path}/{first}"
+                    changed = os.stat(folder).st_mtime_ns  # noqa: PTH116
+                    if self._settled.get(first) != changed:
+                        found.update(f"{first}/{second}" for second in os.listdir(folder))  # noqa: PTH208
+                        if now - changed > _SETTLED:
+                            self._settled[first] = changed
         return found
 
     def _files(self, folders: tuple[str, ...]) -> list[str]:
         """Return the finished files of some programs, below the workplace."""
-        found = []
-        for name in folders:
-            for folder, _, files in os.walk(self.path / name):
-                below = os.path.relpath(folder, self.path)
-                found += [f"{below}/{file}" for file in files if file.endswith((".bc", ".so"))]
+        found, waiting = [], list(folders)
+        while waiting:
+            below = waiting.pop()
+            with contextlib.suppress(OSError), os.scandir(f"{self.path}/{below}") as entries:
+                for entry in entries:
+                    name = f"{below}/{entry.name}"
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(name)
+                    elif name.endswith((".bc", ".so")):
+                        found.append(name)
         return sorted(found)
 
     def _keep(self, program: _Program) -> bool:

@@ -303,3 +303,23 @@ kept = dnn.Handle("opencl")
 """
     done = run(temporary, program, PORTADNN_CACHE_DIR=str(tmp_path / "kept"))
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
+def test_programs_that_came_are_found_among_many(tmp_path):
+    def make(name, age):
+        (tmp_path / "work" / name).mkdir(parents=True)
+        then = time.time() - age
+        os.utime(tmp_path / "work" / name[:2], (then, then))
+
+    make("AA/OLD", 60)
+    make("BB/NEW", 0)
+    place = pocl_cache.Workplace(tmp_path / "work", None)
+    try:
+        assert place._folders() == {"AA/OLD", "BB/NEW"}
+        assert place._folders() == {"BB/NEW"}, "what changed just now may change again within the same tick"
+        make("AA/LATER", 30)
+        make("CC/FIRST", 30)
+        assert place._folders() >= {"AA/LATER", "CC/FIRST"}
+        assert not place._folders() & {"AA/LATER", "CC/FIRST"}
+    finally:
+        place.close()
