@@ -9,6 +9,7 @@ from pathlib import Path
 
 import durations
 import helper
+import made_once
 import pytest
 import torch_differences
 import where
@@ -41,6 +42,8 @@ def pytest_configure(config):
     if config.getoption("--cpu-seconds"):
         config.pluginmanager.register(durations.Durations(config.getoption("--cpu-seconds")), "cpu_seconds")
     where.leave_optimiser_out()
+    made_once.keep_commands()
+    made_once.keep_invokers()
     for name in helper.backends_in("PORTADNN_REQUIRE_BACKENDS") or ():
         reason = get_backend(name).why_unavailable()
         if reason is not None:
