@@ -2,11 +2,15 @@
 
     python tests/mutation/harness.py --output record.json            # all faults of faults.toml
     python tests/mutation/harness.py --only pool-border-cell         # some
+    python tests/mutation/harness.py --first 8000                    # on a busy machine, where time says little
     python tests/mutation/harness.py --clean 50000                   # no fault: how many cases fail that should not
 
 A fault is caught where the campaign, stopped at its first failure, fails within the time limit. The failing case is
 then shrunk, and the smallest one is run again on portadnn as it is, where it has to pass: what fails there as well is
 no proof.
+
+With ``--first N`` a fault is caught where one of the first N cases of the campaign fails. Those of operations in which
+it cannot show are left out: an operation's cases are the same without the others.
 """
 
 from __future__ import annotations
@@ -22,9 +26,12 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 import tomllib
+
+from portadnn.operation import operations
 
 ROOT = Path(__file__).resolve().parents[2]
 FAULTS = Path(__file__).with_name("faults.toml")
@@ -145,7 +152,19 @@ def _diff(folder: Path, tree: Path, *words: str) -> subprocess.CompletedProcess[
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
-def hunt(fault: Fault, seed: int, jobs: int, limit: float) -> Outcome:
+def share(fault: Fault, first: int) -> list[str]:
+    """Return options for those of the first cases of the campaign whose operations the fault can show in.
+
+    Operations take turns, so that each has about as many cases.
+    """
+    patterns, known = fault.ops.split(), list(operations())
+    matching = sum(any(fnmatch(op, pattern) for pattern in patterns) for op in known)
+    assert matching, f"{fault.id}: no operation is {fault.ops}"
+    words = [word for pattern in patterns for word in ("--op", pattern)]
+    return [*words, "--count", str(-(-first * matching // len(known)))]
+
+
+def hunt(fault: Fault, options: argparse.Namespace) -> Outcome:
     """Run the default campaign on portadnn with a fault."""
     outcome = Outcome(fault.id, fault.kind, fault.target)
     with tempfile.TemporaryDirectory() as name:
@@ -153,7 +172,8 @@ def hunt(fault: Fault, seed: int, jobs: int, limit: float) -> Outcome:
         shadow(folder / "tree", fault)
         shadow(folder / "clean", None)
         began = time.monotonic()
-        words = ["-t", fault.target, "--seed", str(seed), "--jobs", str(jobs), "--time", f"{limit:.0f}s"]
+        words = ["-t", fault.target, "--seed", str(options.seed), "--jobs", str(options.jobs)]
+        words += share(fault, options.first) if options.first else ["--time", f"{options.limit:.0f}s"]
         done = _diff(folder, folder / "tree", "run", *words, "--stop-after", "1", "--shrink", "-o", "out")
         outcome.seconds = round(time.monotonic() - began, 1)
         report = folder / "out" / "report.json"
@@ -205,6 +225,7 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--at-once", type=int, default=1, help="faults hunted at the same time")
     parser.add_argument("--jobs", type=int, default=2, help="processes of a campaign")
     parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of a campaign")
+    parser.add_argument("--first", type=int, default=0, help="cases of the campaign to run, instead of a time")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--clean", type=int, default=0, help="cases to run without a fault, instead")
     parser.add_argument("--target", help="only faults of this target; with --clean: where [default: opencl]")
@@ -238,7 +259,7 @@ def main(words: list[str] | None = None) -> int:
             known = [Outcome(**o) for o in before if o["id"] not in options.only]
         record = {}
         with concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
-            hunts = {pool.submit(hunt, f, options.seed, options.jobs, options.limit): f for f in faults}
+            hunts = {pool.submit(hunt, f, options): f for f in faults}
             for done in concurrent.futures.as_completed(hunts):
                 known.append(done.result())
                 tell(known[-1])
@@ -268,7 +289,7 @@ def summary(outcomes: list[Outcome], options: argparse.Namespace) -> dict[str, o
         "settings": {
             "seed": options.seed,
             "jobs": options.jobs,
-            "limit": options.limit,
+            **({"first": options.first} if options.first else {"limit": options.limit}),
             "kernels": "shared" if options.kernels else "compiled anew for each fault",
         },
         "cores": os.cpu_count(),

@@ -8,6 +8,8 @@ import sys
 import harness
 import pytest
 
+from portadnn.diff import generate
+
 FAULTS = harness.read_faults()
 
 
@@ -39,3 +41,15 @@ def test_a_fault_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="2 times"):
         twice.changed("a a")
     assert harness.Fault("x", "kind", "*", "f", "a", "b", nth=2).changed("a a a") == "a b a"
+
+
+def test_a_share_has_the_cases_of_the_whole_campaign():
+    fault = harness.Fault("x", "kind", "pooling_* softmax_forward", "f", "a", "b")
+    words = harness.share(fault, 2000)
+    assert words[:5] == ["--op", "pooling_*", "--op", "softmax_forward", "--count"]
+    whole = [str(case) for case in generate.cases(count=2000)]
+    share = [str(case) for case in generate.cases(words[1:4:2], count=int(words[5]))]
+    for op in ("pooling_forward ", "pooling_backward ", "softmax_forward "):
+        one, other = ([case for case in cases if case.startswith(op)] for cases in (whole, share))
+        few = min(len(one), len(other))
+        assert one[:few] == other[:few] and abs(len(one) - len(other)) <= 0.25 * few
