@@ -147,3 +147,18 @@ def image_dims(options: Options) -> tuple[int, ...]:
 def tensor_text(dtype: str, dims: tuple[int, ...], layout: str = "") -> str:
     """Return a tensor as problem lines have it; layouts whose names end with C are NHWC."""
     return f"{dtype}:{'x'.join(map(str, dims))}{':nhwc' if layout.endswith('C') else ''}"
+
+
+def driver(base: str, dims: str = "D", types: Sequence[DataType] = SHORT, **options: Any) -> Driver:
+    """Return how MIOpenDriver names an operation: its dims, direction, and what `options` say of a problem."""
+
+    def write(problem: Any, numbers: Numbers) -> str:
+        first = problem.tensors[0]
+        said = {
+            dims: "x".join(map(str, first.dims)),
+            "F": 2 if problem.op.endswith("backward") else 1,
+            **{letter: said for letter, value in options.items() if (said := value(problem)) is not None},
+        }
+        return f"{first_word(base, first, types)} {written(**said)}"
+
+    return Driver(base, write)

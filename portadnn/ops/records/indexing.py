@@ -1,0 +1,124 @@
+"""Records of concatenation and of the k-th smallest value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...drawing import plain
+from ...drawing.draws import Draws
+from ...drawing.layouts import CLASSES, LAYOUTS, Tensors, tensor
+from ...drawing.sizes import RANKS, SIZES, image_dims
+from ...drawing.strata import TYPES, Choices, Drawing
+from ...enums import DataType
+from ...miopen_driver import form
+from ...operation import BAD, CCall, Data, Features, Operation, Wrong
+from ..indexing import CatForward, KthvalueForward, cat_forward, kthvalue_forward
+
+_TURNS = {"size": SIZES, "rank": RANKS}
+_SMALL = ("small", "empty")
+
+
+def _cat(draws: Draws, choices: Choices, op: str) -> str:
+    dims = image_dims(draws, choices)
+    dim, count = draws.integers(len(dims)), draws.integers(1, 9)
+    tensors = Tensors(draws, choices["dtype"], choices["layout"])
+    sizes = [draws.integers(1, 5) for _ in range(count)]
+    words = [f"x{i}={tensors.text((*dims[:dim], size, *dims[dim + 1 :]))}" for i, size in enumerate(sizes)]
+    y = tensors.text((*dims[:dim], sum(sizes), *dims[dim + 1 :]), written=True)
+    return f"{op} {' '.join(words)} y={y} dim={dim}"
+
+
+def _plain_cat(c: Choices) -> dict[str, str]:
+    dims, (layout_in, layout_out) = plain.dims_of(c), plain.layouts_of(c)
+    x = plain.text(c["dtype"], dims, layout_in)
+    y = plain.text(c["dtype"], (dims[0], 2 * dims[1], *dims[2:]), layout_out)
+    return {"x0": x, "x1": x, "y": y}
+
+
+def _kth(draws: Draws, choices: Choices, op: str) -> str:
+    dims = image_dims(draws, choices, empty=False)
+    dim = draws.integers(len(dims))
+    k = draws.integers(1, dims[dim] + 1)
+    tensors = Tensors(draws, choices["dtype"], choices["layout"])
+    left = (*dims[:dim], 1, *dims[dim + 1 :])
+    places = tensor(draws.choice((DataType.INT64, DataType.INT32)), left, draws.choice(LAYOUTS))
+    return f"{op} x={tensors.text(dims)} y={tensors.text(left, written=True)} indices={places} k={k} dim={dim}"
+
+
+def _plain_kth(c: Choices) -> dict[str, str]:
+    dims, (layout_in, layout_out) = plain.dims_of(c), plain.layouts_of(c)
+    left = (dims[0], 1, *dims[2:])
+    return {
+        "x": plain.text(c["dtype"], dims, layout_in),
+        "y": plain.text(c["dtype"], left, layout_out),
+        "indices": plain.text("i64", left),
+    }
+
+
+_MORE_PARTS: dict[str, Any] = {
+    str(i + 1): lambda p, i=i: "x".join(map(str, p.tensors[i].dims)) if i < len(p.parts) else None for i in range(1, 8)
+}
+
+
+RECORDS = (
+    Operation(
+        CatForward,
+        cat_forward,
+        Drawing(_cat, {"dtype": TYPES, "layout": CLASSES}, _TURNS),
+        Features(_plain_cat, {"dim": 1}, sizes=_SMALL),
+        Wrong(
+            "MIOpen, miopenCatForward",
+            "x0={t}:2x3x4 x1={t}:2x2x4 y={t}:2x5x4 dim=1",
+            {
+                BAD: (
+                    "dim=0",
+                    "dim=3",
+                    "dim=-1",
+                    "x1={t}:2x2x5",
+                    "x1={o}:2x2x4",
+                    "y={t}:2x6x4",
+                    "y={o}:2x5x4",
+                    "x1={t}:2x2x4x1",
+                )
+            },
+        ),
+        Data(exact=True),
+        driver=form.driver("cat", "1", **_MORE_PARTS, d=lambda p: p.dim),
+    ),
+    Operation(
+        KthvalueForward,
+        kthvalue_forward,
+        Drawing(_kth, {"dtype": TYPES, "layout": CLASSES}, _TURNS),
+        Features(_plain_kth, {"k": 2, "dim": 1}, sizes=_SMALL),
+        Wrong(
+            "MIOpen, miopenKthvalueForward",
+            "x={t}:2x3x4x5 y={t}:2x1x4x5 indices=i64:2x1x4x5 k=2 dim=1",
+            {
+                BAD: (
+                    "k=0",
+                    "k=4",
+                    "dim=4",
+                    "dim=-5",
+                    "dim=2",
+                    "y={t}:2x3x4x5",
+                    "y={o}:2x1x4x5",
+                    "indices=i64:2x4x5",
+                    "indices={t}:2x1x4x5",
+                )
+            },
+        ),
+        Data(exact=True),
+        driver=form.driver("kthvalue", k=lambda p: p.k, d=lambda p: p.dim),
+        c_calls=(
+            CCall(
+                "miopenKthvalueForward",
+                "x/inputDesc",
+                {"k": "k", "dim": "dim"},
+                (
+                    "k",
+                    "dim",
+                ),
+            ),
+        ),
+    ),
+)
