@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import random
 import shutil
@@ -322,4 +323,5 @@ def test_programs_that_came_are_found_among_many(tmp_path):
         assert place._folders() >= {"AA/LATER", "CC/FIRST"}
         assert not place._folders() & {"AA/LATER", "CC/FIRST"}
     finally:
+        atexit.unregister(place.close)
         place.close()

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from portadnn.data_type import DataType
+from portadnn.enums import DataType
 from portadnn.ops.gates import GLUBackward, GLUForward, PReLUBackward, RoPEBackward, RoPEForward
 from portadnn.ops.indexing import CatForward, KthvalueForward
 from portadnn.ops.losses import (
