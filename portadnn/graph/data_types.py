@@ -47,11 +47,15 @@ class data_type(GraphEnum):
     def parse(cls, value: Any, argument: str = "data_type") -> data_type:
         """Return the type that a member, name, number, NumPy or torch dtype or :class:`portadnn.DataType` means.
 
+        None means NOT_SET, as in cudnn-frontend 1.32.
+
         Raises
         ------
         InvalidValue
             It means none (PG-NODE-004).
         """
+        if value is None:
+            return cls.NOT_SET
         if isinstance(value, DataType):
             return _OF_DATA_TYPE[value]
         torch = sys.modules.get("torch")

@@ -159,6 +159,8 @@ class Node:
         values = {}
         for attribute in known.values():
             value = given.get(attribute.name, attribute.default)
+            if value is None and attribute.default is not REQUIRED and not isinstance(attribute.default, bool):
+                value = attribute.default  # as cudnn-frontend 1.32 takes it
             if value is REQUIRED:
                 raise self.fail("PG-NODE-003", argument=attribute.name, fix=f"pass {attribute.name}=...")
             try:

@@ -175,6 +175,23 @@ def test_another_type_of_16_bits_is_taken_as_memory(handle, stored, passed):
     assert notes(g) == ["PG-PACK-005", "PG-PACK-005"]
 
 
+def test_none_where_there_is_a_default(handle):
+    """cudnn-frontend 1.32 leaves out what is None: types, modes, alignments, lists of tensors."""
+    types_of = dict.fromkeys(("io_data_type", "intermediate_data_type", "compute_data_type"))
+    g = cudnn.pygraph(handle=handle, name=None, **types_of)
+    x = g.tensor(dim=(1, 2, 3, 3), stride=(18, 1, 6, 2), data_type=D.FLOAT, name=None, reordering_type=None)
+    w = g.tensor(dim=(2, 2, 1, 1), stride=(2, 1, 2, 2), data_type=D.FLOAT, alignment_value=None)
+    y = g.conv_fprop(x, w, convolution_mode=None, compute_data_type=None, name=None)
+    g.relu(y, compute_data_type=None).set_output(True).set_data_type(D.FLOAT)
+    rows = [g.tensor(dim=(1, 1, 2, 8), stride=(16, 16, 8, 1), data_type=D.FLOAT) for _ in range(3)]
+    o, _ = g.sdpa(*rows, is_inference=True, diagonal_alignment=None, implementation=None)
+    o.set_output(True).set_data_type(D.FLOAT)
+    square = g.tensor(dim=(1, 2, 2), stride=(4, 2, 1), data_type=None)
+    assert square.get_data_type() is D.NOT_SET
+    g.matmul(square.set_data_type(D.FLOAT), square, padding=None).set_output(True).set_data_type(D.FLOAT)
+    g.validate()
+
+
 def test_objects_with_an_address_alone(handle):
     """What has torch's data_ptr() and no protocol of sharing is read as its address."""
     if handles.handle_of(handle).info.kind == "gpu":

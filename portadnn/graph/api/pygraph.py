@@ -113,13 +113,13 @@ class pygraph(CuteDslNodes, Planned):
         Without strides it is row-major, as in cudnn-frontend 1.32. `alignment_value` is a promise about its numbers,
         without effect here.
         """
-        whole(alignment_value, "alignment_value")
-        made = tensor(name).set_dim(dim).set_data_type(data_type).set_is_virtual(is_virtual)
+        whole(1 if alignment_value is None else alignment_value, "alignment_value")
+        made = tensor("" if name is None else name).set_dim(dim).set_data_type(data_type).set_is_virtual(is_virtual)
         made.set_stride(stride or ([] if is_virtual else row_major(made.get_dim())))
         made.set_is_pass_by_value(is_pass_by_value).set_ragged_offset(ragged_offset).set_reordering_type(
-            reordering_type
+            tensor_reordering.NONE if reordering_type is None else reordering_type
         )
-        if ragged_offset_multiplier != 1:
+        if ragged_offset_multiplier not in (None, 1):
             made.set_ragged_offset_multiplier(ragged_offset_multiplier)
         if uid is not None and whole(uid, "uid") != -1:
             made.set_uid(uid)

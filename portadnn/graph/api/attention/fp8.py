@@ -71,7 +71,8 @@ def sdpa_fp8(
     row's sum divides the products.
     """
     refuse_functions(score_mod=score_mod, fn=fn)
-    attention_implementation.parse(implementation, "implementation")
+    if implementation is not None:
+        attention_implementation.parse(implementation, "implementation")
     drawn, probability = dropout_ports(dropout, backward=False)
     inputs = {
         **{"Q": q, "K": k, "V": v, "ATTN_SCALE": attn_scale, "BIAS": bias, "BLOCK_MASK": block_mask},

@@ -77,6 +77,7 @@ def band(
     """
     left = one_of("left bound", **dict(zip(_LEFT, lefts, strict=True)))
     right = one_of("right bound", **dict(zip(_RIGHT, rights, strict=True)))
+    alignment = diagonal_alignment.TOP_LEFT if alignment is None else alignment
     alignment = diagonal_alignment.parse(alignment, "diagonal_alignment")
     use_causal_mask = flag(use_causal_mask, "use_causal_mask")
     use_causal_mask_bottom_right = flag(use_causal_mask_bottom_right, "use_causal_mask_bottom_right")

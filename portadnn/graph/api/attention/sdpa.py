@@ -145,7 +145,8 @@ def sdpa(
         v = flexible.paged(self, v, paged_attention_v_table, length, f"{name}::V_pages" if how["name"] else "")
         return flexible.forward(self, (q, k, v), attn_scale, changed, wanted, how)
     drawn, probability = dropout_ports(dropout, backward=False)
-    attention_implementation.parse(implementation, "implementation")
+    if implementation is not None:
+        attention_implementation.parse(implementation, "implementation")
     inputs = {
         **{"Q": q, "K": k, "V": v, "ATTN_SCALE": attn_scale, "BIAS": bias, "BLOCK_MASK": block_mask},
         **{"SEQ_LEN_Q": seq_len_q, "SEQ_LEN_KV": seq_len_kv, "SINK_TOKEN": sink_token, **drawn},

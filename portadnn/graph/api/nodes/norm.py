@@ -18,7 +18,9 @@ Maybe = tensor | None
 
 
 def _peers(peer_stats: Any) -> dict[str, tensor]:
-    return {f"PEER_STATS_{i}": one for i, one in enumerate(listed(peer_stats, "peer_stats"))}
+    return {
+        f"PEER_STATS_{i}": one for i, one in enumerate(listed(() if peer_stats is None else peer_stats, "peer_stats"))
+    }
 
 
 def batchnorm(
