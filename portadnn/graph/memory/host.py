@@ -67,8 +67,7 @@ def plain_tensor(value: Any, info: TensorInfo, notes: list[GraphError]) -> Any:
     Of what only has torch's ``data_ptr()``, the address.
     """
     if not is_torch(value):
-        pointer = getattr(value, "data_ptr", None)
-        return value if pointer is None or any(hasattr(value, one) for one in _SHARED) else pointer()
+        return _pointed(value)
     if value.requires_grad:
         notes.append(fail("PG-PACK-013", tensor=info.describe(), fix="pass tensor.detach()"))
         value = value.detach()
@@ -77,6 +76,14 @@ def plain_tensor(value: Any, info: TensorInfo, notes: list[GraphError]) -> Any:
         check_type(info, name)
         value = value.view(sys.modules["torch"].uint8)
     return value
+
+
+def _pointed(value: Any) -> Any:
+    try:
+        pointer = getattr(value, "data_ptr", None)
+        return value if pointer is None or any(hasattr(value, one) for one in _SHARED) else pointer()
+    except Exception:  # a user's attributes may raise anything
+        return value
 
 
 def as_bits(value: Any, info: TensorInfo) -> Any:
