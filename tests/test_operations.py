@@ -17,7 +17,6 @@ from portadnn_backends.vendor_cudnn.engines import MAKERS
 
 PARTS = {f"batch_normalization_{way}{half}" for way in ("", "backward_") for half in ("statistics", "apply")}
 ATTENTION = {f"multi_head_attn_{way}" for way in ("forward", "backward_data", "backward_weights")}
-NORMALIZATION = {"normalization_forward", "normalization_backward"}
 TRANSFORMERS = {f"spatial_tf_{name}_{way}" for name in ("grid_generator", "sampler") for way in ("forward", "backward")}
 WITHOUT = {  # operations that have no such facet
     "driver": {
@@ -30,7 +29,6 @@ WITHOUT = {  # operations that have no such facet
         "set_dropout_descriptor",
         "transform_tensor",
         *ATTENTION,
-        *NORMALIZATION,
         *PARTS,
         *TRANSFORMERS,
     },
@@ -41,13 +39,13 @@ WITHOUT = {  # operations that have no such facet
         "divisive_normalization_backward",
         "dropout_backward",
         "dropout_forward",
+        "normalization_backward",
         "rnn_backward_data",
         "rnn_backward_weights",
         "rnn_forward_inference",
         "rnn_forward_training",
         "set_dropout_descriptor",
         *ATTENTION,
-        *NORMALIZATION,
         *PARTS,
         *TRANSFORMERS,
     },

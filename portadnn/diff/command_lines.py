@@ -39,14 +39,16 @@ def from_driver_line(line: str) -> list[str]:
     start = next((i for i, word in enumerate(words) if word.endswith("MIOpenDriver")), -1)
     if start < 0 or start + 1 >= len(words):
         raise BadParam(argument="line", expected="a call of MIOpenDriver", got=shown(line[:80]))
-    match = re.fullmatch(r"([a-z]+?)((?:b?fp\d+)*)", words[start + 1])
-    drivers = {record.driver.name: record.driver for record in operations().values() if record.driver}
+    match = re.fullmatch(r"([a-z][a-z0-9]*?)((?:b?fp\d+)*)", words[start + 1])
+    known_drivers = [record.driver for record in operations().values() if record.driver]
+    drivers = {name: driver for driver in known_drivers for name in (driver.name, *driver.also)}
     driver = drivers.get(match[1]) if match else None
     if match is None or driver is None or driver.read is None or match[2] not in _DRIVER_TYPES:
         known = ", ".join(name for name, one in drivers.items() if one.read)
         raise NotSupported(argument="driver", expected=f"{known}, in a float type", got=words[start + 1])
     try:
-        lines = driver.read(_options(words[start + 2 :], driver.letters), _DRIVER_TYPES[match[2]])
+        options = {"": match[1], **_options(words[start + 2 :], driver.letters)}
+        lines = driver.read(options, _DRIVER_TYPES[match[2]])
     except (ValueError, KeyError, ArithmeticError) as error:
         raise BadParam(argument="line", expected="whole numbers in options", got=f"{line[:80]!r} ({error})") from None
     return [str(parse(text)) for text in lines]

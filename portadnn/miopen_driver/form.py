@@ -18,6 +18,7 @@ from ..specs import TensorSpec
 
 Numbers = Mapping[str, float]
 Options = Mapping[str, str]
+Read = Callable[[Options, str], list[str]]
 SHORT = (DataType.FLOAT, DataType.HALF, DataType.BFLOAT16)
 _FLAGS = {"forward": 1, "backward": 2, "backward_data": 2, "backward_filter": 4}
 _SUFFIX = {DataType.FLOAT: "", DataType.HALF: "fp16", DataType.BFLOAT16: "bfp16"}
@@ -56,18 +57,22 @@ class Driver:
     write : callable
         Problem and numbers to what follows the name of the program. Raises `NoLine`.
     read : callable or None
-        Options by letter, or by long name, and a data type's code to problem lines, one for each direction.
+        Options by letter, or by long name, and a data type's code to problem lines, one for each direction. The first
+        word without data type is the option without a name.
     blended : bool
         Whether it takes the run-time numbers, alpha and beta most often.
     letters : dict of str to str
         Letters of long options.
+    also : tuple of str
+        Other first words.
     """
 
     name: str
     write: Callable[[Any, Numbers], str]
-    read: Callable[[Options, str], list[str]] | None = None
+    read: Read | None = None
     blended: bool = False
     letters: Mapping[str, str] = field(default_factory=lambda: LETTERS)
+    also: tuple[str, ...] = ()
 
 
 # writing

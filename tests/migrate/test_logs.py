@@ -249,3 +249,35 @@ def test_memory_does_not_grow_with_the_log():
     seen, summary = read("".join(V7.replace("[1,3,224", f"[{n % 7 + 1},3,224") for n in range(300)))
     assert summary.calls == 300
     assert seen.most <= 8
+
+
+YOUNGER = {  # as MIOpen's LogCmd functions print them, or as a driver is called
+    "[LogCmdGroupNorm] ./bin/MIOpenDriver groupnormfp16 -n 2 -c 6 -H 4 -W 5 -g 3 -m 0 -F 1": (
+        "miopenGroupNormForward",
+        {"xDesc": [2, 6, 4, 5]},
+    ),
+    "[LogCmdLayerNorm] ./bin/MIOpenDriver layernormfp32 -n 2 -c 3 -W 5 -F 1 -m 0": (
+        "miopenLayerNormForward",
+        {"xDesc": [2, 3, 5]},
+    ),
+    "[LogCmdT5LayerNorm] ./bin/MIOpenDriver t5layernormbfp16 -n 2 -c 3 -D 1 -H 4 -W 5 -F 2 -m 5": (
+        "miopenT5LayerNormBackward",
+        {"xDesc": [2, 3, 1, 4, 5]},
+    ),
+    "[LogCmdKthvalue] ./bin/MIOpenDriver kthvaluefp32 -n 5 -T 5, 6, 7 -Si 42, 7, 1 -F 1": ("miopenKthvalueForward", {}),
+    "[LogCmdRoPE] ./bin/MIOpenDriver ropefp32 -input 2x3x4x6 -F 2": ("miopenRoPEBackward", {}),
+    "[LogCmdCat] ./bin/MIOpenDriver catfp32 -dims 2x3 -F 1": ("miopenCatForward", {}),
+    "[LogCmdAdam] ./bin/MIOpenDriver ampadamw -d 2x3 -l 0.1 -F 1": ("miopenFusedAdam", {}),
+    "./bin/MIOpenDriver glu -D 4x6 -R 1 -F 1": ("miopenGLUForward", {"inputDesc": [4, 6]}),
+    "./bin/MIOpenDriver reducecalculation -X 2x3x4 -R 1 -F 1": ("miopenReduceCalculationForward", {"xDesc": [2, 3, 4]}),
+    "./bin/MIOpenDriver softmarginloss -D 4x25 -F 2": ("miopenSoftMarginLossBackward", {"inputDesc": [4, 25]}),
+}
+
+
+@pytest.mark.parametrize("line", YOUNGER)
+def test_driver_lines_of_younger_operations(line):
+    function, dims = YOUNGER[line]
+    seen, _ = read(f"MIOpen(HIP): Command {line}\n" if line.startswith("[") else f"{line}\n")
+    assert seen.functions == [function]
+    for name, wanted in dims.items():
+        assert seen.fields[0][name]["dimA"] == wanted

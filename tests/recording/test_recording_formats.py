@@ -396,6 +396,7 @@ WORDS = (
         "reducefp64",
     ],
     *["ampadam", "adamw", "adamwfp16", "ampadamw"],
+    *(name + suffix for name in ("layernorm", "groupnorm", "t5layernorm") for suffix in ("", "fp16", "bfp16")),
 )
 
 

@@ -113,6 +113,11 @@ _LONG |= {"fil_h": "y", "fil_w": "x"}
 _LONG |= {"pad_h": "p", "pad_w": "q", "conv_stride_h": "u", "conv_stride_w": "v", "dilation_h": "l", "dilation_w": "j"}
 _LONG |= {"forw": "F", "mode": "m", "group_count": "g", "pad_d": "$", "in_layout": "I", "spatial_dim": "_"}
 _SUFFIXES = {"": "miopenFloat", "fp16": "miopenHalf", "bfp16": "miopenBFloat16", "int8": "miopenInt8"}
+_PROGRAM = re.compile(
+    r"conv|pool|lrn|activ|softmax|bnorm|gemm|rnn|ctc|dropout|tensorop|reducecalculation|reduceextreme|reduce|CBAInfer"
+    r"|layernorm|addlayernorm|groupnorm|t5layernorm|kthvalue|rope|prelu|glu|getitem|cat|transformersadamw"
+    r"|(?:amp)?adamw?|softmarginloss|multimarginloss"
+)
 _DIRECTIONS = {1: "Forward", 2: "BackwardData", 4: "BackwardWeights"}
 
 
@@ -122,7 +127,7 @@ def _command(number: int, log: str, line: str) -> Iterator[Record]:
     except ValueError:
         words = line.split()
     program, options = words[0], _options(words[1:])
-    base = re.match(r"conv|pool|lrn|activ|softmax|bnorm|gemm|rnn|ctc|dropout|tensorop|reduce|CBAInfer", program)
+    base = _PROGRAM.match(program)
     maker = _MAKERS.get(base[0]) if base else None
     if maker is None or base is None:
         yield Record(f"MIOpenDriver {program}", number, driver=True)
@@ -207,6 +212,24 @@ def _pair(forward: str, backward: str) -> Callable[[dict[str, str], str, bool], 
     return make
 
 
+def _younger(
+    forward: str, backward: str = "", desc: str = "xDesc", gradient: str = ""
+) -> Callable[[dict[str, str], str, bool], Iterator[Record]]:
+    """Return what reads a younger operation: dims as ``-n 2 -c 3 ...`` or as ``-X 2x3x4``, or none that are known."""
+
+    def make(options: dict[str, str], type_: str, find: bool) -> Iterator[Record]:
+        dims = [_integer(options, name, 0) for name in "ncDHW" if name in options and "c" in options]
+        if not dims and re.fullmatch(r"\d+(x\d+)*", listed := options.get("X", options.get("D", ""))):
+            dims = [int(size) for size in listed.split("x")]
+        wanted = _integer(options, "F", 0)
+        for bit, name, tensor in ((1, forward, desc), (2, backward, gradient or desc)):
+            if name and (wanted in (0, bit) or not (forward and backward)):
+                arguments = {tensor: _tensor(type_, *filter(None, dims))} if any(dims) else {}
+                yield Record(name, 0, arguments=arguments)
+
+    return make
+
+
 _MAKERS: dict[str, Callable[[dict[str, str], str, bool], Iterator[Record]]] = {
     "conv": _convolution,
     "pool": _pair("miopenPoolingForward", "miopenPoolingBackward"),
@@ -216,4 +239,20 @@ _MAKERS: dict[str, Callable[[dict[str, str], str, bool], Iterator[Record]]] = {
     "bnorm": _pair("miopenBatchNormalizationForwardTraining", "miopenBatchNormalizationBackward"),
     "rnn": _pair("miopenRNNForwardTraining", "miopenRNNBackwardData"),
     "dropout": _pair("miopenDropoutForward", "miopenDropoutBackward"),
+    "layernorm": _younger("miopenLayerNormForward"),
+    "addlayernorm": _younger("miopenAddLayerNormForward"),
+    "groupnorm": _younger("miopenGroupNormForward"),
+    "t5layernorm": _younger("miopenT5LayerNormForward", "miopenT5LayerNormBackward"),
+    "kthvalue": _younger("miopenKthvalueForward", desc="inputDesc"),
+    "rope": _younger("miopenRoPEForward", "miopenRoPEBackward", "xDesc", "dyDesc"),
+    "prelu": _younger("", "miopenPReLUBackward", "inputDesc"),
+    "glu": _younger("miopenGLUForward", "miopenGLUBackward", "inputDesc"),
+    "getitem": _younger("", "miopenGetitemBackward", "dyDesc"),
+    "cat": _younger("miopenCatForward", desc="yDesc"),
+    "softmarginloss": _younger("miopenSoftMarginLossForward", "miopenSoftMarginLossBackward", "inputDesc"),
+    "multimarginloss": _younger("miopenMultiMarginLossForward", desc="inputDesc"),
+    "reducecalculation": _younger("miopenReduceCalculationForward"),
+    "reduceextreme": _younger("miopenReduceExtremeForward"),
+    **dict.fromkeys(("adam", "adamw", "ampadam", "ampadamw"), _younger("miopenFusedAdam", desc="paramDesc")),
+    "transformersadamw": _younger("miopenTransformersAdamW", desc="paramDesc"),
 }

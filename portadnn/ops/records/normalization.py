@@ -11,7 +11,8 @@ from ...drawing.layouts import CLASSES, Tensors, tensor
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import NormMode
-from ...operation import BAD, Features, Operation, Wrong
+from ...miopen_driver import form, younger
+from ...operation import BAD, CCall, Features, Operation, Wrong
 from ..normalization import NormalizationBackward, NormalizationForward, normalization_backward, normalization_forward
 from .batch_norm import BLENDED_GRADIENTS, DATA, EPSILON, described, enough, images
 
@@ -78,6 +79,38 @@ def _described(*, backward: bool) -> plain.Describe:
     return tensors
 
 
+def _line(problem: Any, numbers: form.Numbers) -> str:
+    """Return the options of the drivers layernorm, groupnorm and t5layernorm, whose parameters are of the image's type.
+
+    Their modes are miopenNormMode_t: 0 and 5 without parameters, 1 and 6 with them.
+    """
+    x, mode, forward = problem.x, problem.mode, problem.op.endswith("forward")
+    parameters = problem.scale is not None
+    full = parameters and (not forward or problem.bias is not None or mode is NormMode.RMS_NORM)
+    if parameters is not full or (forward and not parameters and problem.bias is not None):
+        raise form.NoLine("the driver has scale and bias, or none of them")
+    if mode is NormMode.INSTANCE_NORM:
+        raise form.NoLine("MIOpen has no instance normalisation")
+    if not forward and mode is not NormMode.RMS_NORM:
+        raise form.NoLine("MIOpen has gradients of T5's normalisation alone")
+    said: dict[str, Any] = {"F": 1 if forward else 2}
+    if mode is NormMode.GROUP_NORM:
+        dims = dict(zip("nc", x.dims, strict=False)) | dict(zip("DHW", (0, 0, *x.dims[2:])[-3:], strict=True))
+        said |= {**dims, "g": problem.groups, "m": int(parameters)}
+        name = "groupnorm"
+    else:
+        said["X"] = "x".join(map(str, x.dims))
+        last = mode is NormMode.RMS_NORM
+        if last and problem.axis not in (-1, len(x.dims) - 1):
+            raise form.NoLine("T5's normalisation is over the last dim")
+        said |= {"m": 5 + int(parameters)} if last else {"o": problem.axis % len(x.dims), "m": int(parameters)}
+        name = "t5layernorm" if last else "layernorm"
+    return f"{form.first_word(name, x, form.SHORT)} {form.written(**said, e=numbers['epsilon'])}"
+
+
+_DRIVER = form.Driver("layernorm", _line, younger.normalization, letters={}, also=("groupnorm", "t5layernorm"))
+
+
 def _implied(c: Choices) -> Mapping[str, Any]:
     return {"groups": 4} if c.get("mode") == "group_norm" else {}
 
@@ -115,6 +148,8 @@ RECORDS = (
             },
         ),
         DATA,
+        driver=_DRIVER,
+        c_calls=(CCall("miopenLayerNormForward", "x y", {"axis": "normalized_dim"}, ("axis",)),),
     ),
     Operation(
         NormalizationBackward,
@@ -139,5 +174,6 @@ RECORDS = (
             },
         ),
         DATA,
+        driver=_DRIVER,
     ),
 )
