@@ -154,7 +154,9 @@ def tensor_text(dtype: str, dims: tuple[int, ...], layout: str = "") -> str:
     return f"{dtype}:{'x'.join(map(str, dims))}{':nhwc' if layout.endswith('C') else ''}"
 
 
-def driver(base: str, dims: str = "D", types: Sequence[DataType] = SHORT, **options: Any) -> Driver:
+def driver(
+    base: str, dims: str = "D", types: Sequence[DataType] = SHORT, read: Read | None = None, **options: Any
+) -> Driver:
     """Return how MIOpenDriver names an operation: its dims, direction, and what `options` say of a problem."""
 
     def write(problem: Any, numbers: Numbers) -> str:
@@ -166,4 +168,4 @@ def driver(base: str, dims: str = "D", types: Sequence[DataType] = SHORT, **opti
         }
         return f"{first_word(base, first, types)} {written(**said)}"
 
-    return Driver(base, write)
+    return Driver(base, write, read, letters={})

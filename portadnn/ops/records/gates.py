@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...drawing import plain
 from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors, tensor
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
-from ...miopen_driver import form
+from ...miopen_driver import form, younger
 from ...operation import BAD, CCall, Data, Features, Operation, Wrong
 from ..gates import (
     GLUBackward,
@@ -104,8 +106,9 @@ def _plain_rope(first: str, last: str) -> plain.Describe:
     return tensors
 
 
-_AXIS = form.driver("glu", R=lambda p: p.dim, F=lambda p: 0 if p.op == "glu_backward" else None)  # 0 is both directions
-_ROTARY = form.driver("rope", "X")
+_BOTH: dict[str, Any] = {"F": lambda p: 0 if p.op == "glu_backward" else None}  # the driver's directions
+_AXIS = form.driver("glu", read=younger.glu, R=lambda p: p.dim, **_BOTH)
+_ROTARY = form.driver("rope", "X", read=younger.rope)
 
 
 RECORDS = (
@@ -171,7 +174,7 @@ RECORDS = (
             },
         ),
         Data((("*", ("huge", "inf", "nan"), "products overflow, or meet NaN in sums"),)),
-        driver=form.driver("prelu", P=lambda p: p.weight.size),
+        driver=form.driver("prelu", read=younger.prelu, P=lambda p: p.weight.size),
         c_calls=(CCall("miopenPReLUBackward", "x/inputDesc weight dy/doutputDesc dx/dinputDesc dweight", {}, ()),),
     ),
     Operation(

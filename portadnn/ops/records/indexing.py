@@ -10,7 +10,7 @@ from ...drawing.layouts import CLASSES, LAYOUTS, Tensors, tensor
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import DataType
-from ...miopen_driver import form
+from ...miopen_driver import form, younger
 from ...operation import BAD, CCall, Data, Features, Operation, Wrong
 from ..indexing import CatForward, KthvalueForward, cat_forward, kthvalue_forward
 
@@ -108,7 +108,7 @@ RECORDS = (
             },
         ),
         Data(exact=True),
-        driver=form.driver("kthvalue", k=lambda p: p.k, d=lambda p: p.dim),
+        driver=form.driver("kthvalue", read=younger.kthvalue, k=lambda p: p.k, d=lambda p: p.dim),
         c_calls=(
             CCall(
                 "miopenKthvalueForward",

@@ -10,7 +10,7 @@ from ...drawing.layouts import CLASSES, Tensors, tensor
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import DataType
-from ...miopen_driver import form
+from ...miopen_driver import form, younger
 from ...operation import BAD, CCall, Data, Features, Filling, Operation, Wrong
 from ..losses import (
     LossReduction,
@@ -81,7 +81,7 @@ def _fit_targets(filling: Filling) -> None:
 
 
 _REDUCTIONS = tuple(LossReduction)
-_SOFT = form.driver("softmarginloss", R=lambda p: p.reduction.name.lower())
+_SOFT = form.driver("softmarginloss", read=younger.soft_margin_loss, R=lambda p: p.reduction.name.lower())
 
 
 RECORDS = (
@@ -163,7 +163,7 @@ RECORDS = (
             },
         ),
         Data((("*", ("huge", "inf", "nan"), "squares overflow; some terms are left out"),), fit=_fit_targets),
-        driver=form.driver("multimarginloss", R=lambda p: p.reduction.name.lower()),
+        driver=form.driver("multimarginloss", read=younger.multi_margin_loss, R=lambda p: p.reduction.name.lower()),
         c_calls=(
             CCall(
                 "miopenMultiMarginLossForward",
