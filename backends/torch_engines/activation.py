@@ -67,7 +67,7 @@ def _backward(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
         ActivationMode.SIGMOID: lambda: aten.sigmoid_backward(dy, y),
         ActivationMode.TANH: lambda: aten.tanh_backward(dy, y),
         ActivationMode.IDENTITY: lambda: dy,
-        ActivationMode.ELU: lambda: aten.elu_backward(dy, p.coef, 1, 1, True, y),
+        ActivationMode.ELU: lambda: torch.where(y >= 0, dy, dy * (y + p.coef)),
         ActivationMode.SWISH: lambda: aten.silu_backward(dy, x),
     }
     function = functions[p.mode]

@@ -32,7 +32,7 @@
 // backward: in0 is dy, in1 is y (sigmoid, tanh, elu) or x (relu, clipped relu, swish)
 #define RESULT_SIGMOID_BACKWARD(a, b) ((a) * s0 * ((b) * (VSPLAT(1) - (b))))
 #define RESULT_TANH_BACKWARD(a, b) ((a) * s0 * (VSPLAT(1) - (b) * (b)))
-#define RESULT_ELU_BACKWARD(a, b) PICK((b) > (real)0, (a) * s0, (a) * s0 * ((b) + (real)COEF))
+#define RESULT_ELU_BACKWARD(a, b) PICK((b) >= (real)0, (a) * s0, (a) * s0 * ((b) + (real)COEF))
 #define RESULT_SWISH_BACKWARD(a, b) swish_backward((a) * s0, b)
 #define RESULT_RELU_BACKWARD(a, b) PICK((b) > (real)0, (a) * s0, VSPLAT(0))
 #define RESULT_CLIPPED_RELU_BACKWARD(a, b)                                                                 \

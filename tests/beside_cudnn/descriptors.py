@@ -76,7 +76,10 @@ def _sizes(side: Side, count: int, least: int, most: int) -> tuple[int, ...]:
     """Return sizes, in few programs with one that is odd."""
     sizes = [side.draw.randint(least, most) for _ in range(count)]
     if side.draw.random() < 0.4:
-        sizes[side.draw.randrange(count)] = side.draw.choice((0, -1, 1 << 16))
+        odd = side.draw.choice((0, -1, 1 << 16))
+        sizes[side.draw.randrange(count)] = odd
+        if odd < 1:
+            side.tag("of 0" if odd == 0 else "below 0")
     return tuple(sizes)
 
 
@@ -106,7 +109,7 @@ def setting(side: Side) -> None:
     elif which == 4:
         numbers = *_sizes(side, 2, 0, 3), *_sizes(side, 4, 1, 3)
         desc = side.descriptor("Convolution", "cudnnSetConvolution2dDescriptor", *numbers, draw.choice((0, 1)), number)
-        found = side.call("cudnnGetConvolution2dDescriptor", desc)
+        found = side.call("cudnnGetConvolution2dDescriptor", desc)[:7]
     elif which == 5:
         numbers = *_sizes(side, 2, 1, 3), *_sizes(side, 2, 0, 2), *_sizes(side, 2, 1, 3)
         first = draw.choice((0, 1, 2, 3)), draw.choice((0, 1))
@@ -145,10 +148,11 @@ def operation(side: Side) -> None:
     tensors = Tensors(side, kind)
     layout = draw.choice((0, 0, 1))
     a_desc, a = tensors.add("a", given(side, kind, dims), layout)
-    b_desc, b = tensors.add("b", given(side, kind, _broadcast(side, dims)), layout)
+    second = given(side, kind, _broadcast(side, dims))
+    if op in (2, 3) and not np.isfinite(second).all():
+        side.tag("no times NaN")
+    b_desc, b = tensors.add("b", second, layout)
     c_desc, c = tensors.add("c", given(side, kind, dims, 0), layout, output=True)
-    if op >= 4:
-        side.tag("one operand")
     numbers = tensors.number(1, 1, 2, -1), tensors.number(1, 1, 2, 0), tensors.number(0, 0, 1)
     last = numbers[1], b_desc, b, numbers[2], c_desc, c
     side.call("cudnnOpTensor", side.handle, desc, numbers[0], a_desc, a, *last)

@@ -76,8 +76,8 @@ def pooling(side: Side) -> None:
     desc = side.descriptor("Pooling", "cudnnSetPoolingNdDescriptor", *setting)
     layout, tensors = draw.choice((0, 0, 1, 2)), Tensors(side, kind)
     x = given(side, kind, dims)
-    if np.isinf(x).any() or np.isnan(x).any():
-        side.tag("special numbers in pooling")
+    if mode == 2 and any(p >= w for p, w in zip(padding, window, strict=True)):
+        side.tag("window of padding")
     x_desc, x_memory = tensors.add("x", x, layout)
     out = side.call("cudnnGetPoolingNdForwardOutputDim", desc, x_desc, len(dims))
     y_dims = tuple(int(n) for n in out[: len(dims)])
@@ -104,12 +104,19 @@ def activation(side: Side) -> None:
     draw, kind = side.draw, side.draw.choice(KINDS)
     mode, nans = draw.choice((0, 1, 2, 3, 4, 5, 6)), draw.choice((0, 1))
     coefficient = draw.choice((0.0, 1.0, 2.5, 6.0, -1.0))
+    if mode == 3 and coefficient < 0:
+        side.tag("ceiling")
     desc = side.descriptor("Activation", "cudnnSetActivationDescriptor", mode, nans, coefficient)
     if mode == 6 and draw.random() < 0.5:
         side.call("cudnnSetActivationDescriptorSwishBeta", desc, draw.choice((1.0, 0.5)))
     dims = tuple(draw.randint(1, 5) for _ in range(draw.choice((4, 4, 5))))
     layout, tensors = draw.choice((0, 0, 1, 2)), Tensors(side, kind)
-    x_desc, x = tensors.add("x", given(side, kind, dims), layout)
+    if mode == 5:
+        side.tag("identity")
+    content = given(side, kind, dims)
+    if mode == 6 and coefficient == 0 and (np.abs(content.astype(np.float64)) > 1e4).any():
+        side.tag("swish of 0")
+    x_desc, x = tensors.add("x", content, layout)
     y_desc, y = tensors.add("y", given(side, kind, dims, 0), layout, output=True)
     numbers = tensors.number(1, 1, 2), tensors.number(0, 0, 1)
     side.call("cudnnActivationForward", side.handle, desc, numbers[0], x_desc, x, numbers[1], y_desc, y)
@@ -133,6 +140,8 @@ def softmax(side: Side) -> None:
     x = given(side, kind, dims, 0.3)
     if draw.random() < 0.2:
         x[0, :, 0] = -np.inf
+    if mode == 0 and (x == -np.inf).reshape(len(x), -1).all(1).any():
+        side.tag("softmax of nothing")
     x_desc, x_memory = tensors.add("x", x, layout)
     y_desc, y = tensors.add("y", given(side, kind, dims, 0), layout, output=True)
     numbers = tensors.number(1, 1, 2), tensors.number(0, 0, 1)
@@ -191,7 +200,9 @@ def batch_norm(side: Side) -> None:
     names = "scale", "bias", "mean", "variance"
     values = {name: side.rng.random(size).astype(parameter) + 0.5 for name in names}
     one, zero = side.host(1, tensors.scale), side.host(0, tensors.scale)
-    epsilon = draw.choice((1e-5, 1e-3, 0.0, 1e-12))
+    epsilon = draw.choice((1e-5, 1e-5, 1e-3, 1e-3, 1e-2, 0.0, 1e-12))
+    if epsilon < 1e-5:
+        side.tag("epsilon")
     if dims[0] * (dims[2] * dims[3] if mode == 1 else 1) == 1:
         side.tag("one number for a channel")
     if draw.random() < 0.4:
@@ -228,6 +239,8 @@ def dropout(side: Side) -> None:
     """cudnnDropout* with what is no chance, and the sizes."""
     draw, kind = side.draw, side.draw.choice(("FLOAT", "FLOAT", "HALF", "DOUBLE"))
     chance = draw.choice((0.0, 1.0, 0.0, 1.0, -0.1, 1.5))
+    if not 0 <= chance <= 1:
+        side.tag("dropout beyond")
     size = int(side.call("cudnnDropoutGetStatesSize", side.handle))
     states = side.put(np.zeros(size, np.uint8), "states", output=True)
     desc = side.descriptor(

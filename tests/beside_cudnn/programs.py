@@ -83,6 +83,10 @@ class Pair:
         other: Any = self.connection and Real(self.connection, drawn, wrong)
         try:
             theirs = self._run(other or Ours(self.handle, drawn, wrong), program)
+            if theirs.status == "ExecutionFailed":  # of an error of CUDA's that an earlier call left
+                theirs = self._run(
+                    (other and Real(self.connection, drawn, wrong)) or Ours(self.handle, drawn, wrong), program
+                )
         except (ArithmeticError, IndexError, MemoryError, ValueError) as error:  # sizes that are none
             return Verdict("deliberate" if refused(ours) else "ended", f"{ours.calls[-1:]}: {error}")
         except Exception as error:  # the context is lost, or the library lacks the function

@@ -58,6 +58,13 @@ class Function:
         self.function.argtypes, self.function.restype = kinds, ctypes.c_int
         self.null: tuple[str, ...] = ()  # results that are not asked for
         self.results = {p.name for p in self.signature.results}
+        if name.startswith("cudnnGet"):  # later versions have other names, or more, for what is returned
+            self.results |= {
+                p.name
+                for p in self.parameters
+                if re.fullmatch(r"(int|float|double|cudnn\w+_t)( ?\*|\[\])", p.type)
+                and not _opaque(p.type.rstrip("* "))
+            }
 
     def __call__(self, *values: Any) -> Any:
         """Make the call.

@@ -57,6 +57,11 @@ def test_gradient_at_the_kinks(handle, dtype):
         y = dnn.activation_forward(handle, x, activation)
         got = handle.to_numpy(dnn.activation_backward(handle, y, dy, x, activation))
         np.testing.assert_array_equal(got, tensor(*want, dtype=dtype))
+    activation = dnn.ActivationDescriptor("ELU", coef=0.5)  # which lets dy pass where y is 0, as cuDNN 9.19
+    y = handle.asarray(tensor(-0.25, -0.0, 0, 0.25, dtype=dtype))
+    dy = handle.asarray(tensor(1, 2, 3, 4, dtype=dtype))
+    got = handle.to_numpy(dnn.activation_backward(handle, y, dy, y, activation))
+    np.testing.assert_array_equal(got, tensor(0.25, 2, 3, 4, dtype=dtype))
 
 
 @everywhere()

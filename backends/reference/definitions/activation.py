@@ -62,8 +62,8 @@ def _activation_gradient(problem: ActivationBackward, numbers: Numbers, y: Array
         return dy * (1 - y * y)
     if problem.mode is ActivationMode.IDENTITY:
         return dy
-    if problem.mode is ActivationMode.ELU:  # the sign of y decides, as in the library
-        return dy * np.where(y > 0, 1.0, y + _coef(problem))
+    if problem.mode is ActivationMode.ELU:  # the sign of y decides, and 0 counts as positive, as in cuDNN 9.19
+        return dy * np.where(y >= 0, 1.0, y + _coef(problem))
     if problem.mode is ActivationMode.SWISH:
         gate = 1 / (1 + np.exp(-_coef(problem) * x))
         return dy * (gate + _coef(problem) * x * gate * (1 - gate))

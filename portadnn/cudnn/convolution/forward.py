@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import portadnn as dnn
 
-from ...errors import BadParam
+from ...enums import DataType
+from ...errors import BadParam, NotSupported
 from ..descriptors import ActivationDescriptor, ConvolutionDescriptor, FilterDescriptor, TensorDescriptor, value_of
 from ..memory import filter_, optional, tensor
 from ..storage import is_integer, stored, type_name
@@ -21,6 +22,7 @@ def cudnnConvolutionForward(handle, xDesc, raw_x, wDesc, raw_w, convDesc, algo, 
         integers.check_algo(call, how)
         integers.run(handle, call, (raw_x, raw_w, raw_y), (alpha, beta))
         return
+    _check_result(x, w, y)
     images = tensor(handle, xDesc, raw_x, "x"), filter_(handle, wDesc, raw_w, "w")
     out = tensor(handle, yDesc, raw_y, "y")
     dnn.convolution_forward(handle, *images, conv, out, alpha=alpha, beta=beta, algo=how, workspace=workSpace)
@@ -77,4 +79,11 @@ def cudnnGetConvolutionForwardWorkspaceSize(handle, xDesc, wDesc, convDesc, yDes
     if is_integer(x, w, y):
         integers.check_algo(integers.checked(x, w, conv, y, int(convDesc.reorder)), how)
         return 0
+    _check_result(x, w, y)
     return dnn.get_convolution_forward_workspace_size(handle, x, w, conv, y, how)
+
+
+def _check_result(x: dnn.TensorDescriptor, w: dnn.FilterDescriptor, y: dnn.TensorDescriptor) -> None:
+    """Refuse FLOAT as the result of shorter types, which cuDNN 9.19 does not support; others are wrong."""
+    if x.dtype is w.dtype and x.dtype.itemsize < y.dtype.itemsize and y.dtype is DataType.FLOAT:
+        raise NotSupported(argument="y.dtype", expected=f"{x.dtype.name} as x", got=y.dtype.name)
