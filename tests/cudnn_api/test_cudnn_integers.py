@@ -208,6 +208,14 @@ def test_dims_of_0_are_refused(reference, kind):
         tensor_descriptor(kind, (0, 4, 2, 2))
 
 
+def test_halves_have_no_result_of_float(reference):
+    """NOT_SUPPORTED, as in cuDNN 9.19."""
+    x, w = tensor_descriptor("HALF", (1, 4, 4, 4), 1), filter_descriptor("HALF", (8, 4, 1, 1), 1)
+    y, conv = tensor_descriptor("FLOAT", (1, 8, 4, 4), 1), convolution(compute=cudnn.CUDNN_DATA_FLOAT)
+    with pytest.raises(dnn.NotSupported, match="y.dtype"):
+        cudnn.cudnnGetConvolutionForwardWorkspaceSize(reference, x, w, conv, y, PRECOMP)
+
+
 REFUSED = [
     (dnn.NotSupported, "types", {"y": ("INT8", 0)}),
     (dnn.NotSupported, "compute_type", {"compute": cudnn.CUDNN_DATA_FLOAT}),
