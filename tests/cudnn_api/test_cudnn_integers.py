@@ -212,7 +212,7 @@ def test_halves_have_no_result_of_float(reference):
     """NOT_SUPPORTED, as in cuDNN 9.19."""
     x, w = tensor_descriptor("HALF", (1, 4, 4, 4), 1), filter_descriptor("HALF", (8, 4, 1, 1), 1)
     y, conv = tensor_descriptor("FLOAT", (1, 8, 4, 4), 1), convolution(compute=cudnn.CUDNN_DATA_FLOAT)
-    with pytest.raises(dnn.NotSupported, match="y.dtype"):
+    with pytest.raises(dnn.NotSupported, match=r"y\.dtype"):
         cudnn.cudnnGetConvolutionForwardWorkspaceSize(reference, x, w, conv, y, PRECOMP)
 
 
