@@ -113,8 +113,8 @@ def _describe(device: Any) -> DeviceInfo:
 
 
 def lacks_linker(platform: Any) -> bool:
-    """Tell whether PoCL would abort the process at the first kernel, because it calls a linker that is not there."""
-    return "Portable Computing" in platform.name and shutil.which("ld") is None
+    """Tell whether PoCL would abort the process at the first kernel, because it finds no linker in PATH."""
+    return "Portable Computing" in platform.name and shutil.which("ld", path=os.environ.get("PATH", "")) is None
 
 
 def found_devices() -> tuple[tuple[Any, DeviceInfo], ...]:
@@ -168,7 +168,7 @@ def why_no_devices() -> str:
     cl = opencl()
     pocl = [platform for platform in cl.get_platforms() if "Portable Computing" in platform.name]
     if any(lacks_linker(platform) for platform in pocl):
-        return "PoCL needs the linker `ld` (Debian and Ubuntu: apt install gcc libc6-dev)"
+        return "PoCL needs the linker `ld` in PATH (Debian and Ubuntu: apt install gcc libc6-dev)"
     if pocl:
         return (
             "PoCL has no folder that it can write kernels to "

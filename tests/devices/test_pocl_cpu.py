@@ -11,7 +11,7 @@ import pytest
 from where import open_handle
 
 from portadnn_backends import kernel_text
-from portadnn_backends.opencl import pocl_cpu
+from portadnn_backends.opencl import devices, pocl_cpu
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
@@ -71,7 +71,7 @@ def test_a_known_processor_keeps_its_name(monkeypatch):
 
 PROGRAM = """
 import pyopencl as cl
-from portadnn_backends.opencl import pocl_cpu
+from portadnn_backends.opencl import devices, pocl_cpu
 for platform in cl.get_platforms():
     if "Portable Computing" in platform.name:
         device = platform.get_devices()[0]
@@ -157,3 +157,15 @@ def test_declared_functions_are_those_of_the_compilers_own_header(real, width):
             results.append((out.get().tobytes(), halves.get().tobytes()))
         assert results[0] == results[1]
         assert np.isfinite(out.get()).sum() > out.size / 2
+
+
+def test_pocl_is_left_out_where_its_linker_is_not_in_path(monkeypatch, tmp_path):
+    """PoCL's compiler looks for ``ld`` in PATH alone, not in the system's usual folders where PATH is not set."""
+    pocl = SimpleNamespace(name="Portable Computing Language")
+    monkeypatch.delenv("PATH")
+    assert devices.lacks_linker(pocl)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert devices.lacks_linker(pocl)
+    (tmp_path / "ld").touch(mode=0o755)
+    assert not devices.lacks_linker(pocl)
+    assert not devices.lacks_linker(SimpleNamespace(name="NVIDIA CUDA"))
