@@ -18,6 +18,7 @@ _MODULES = (
     "transpose",
     "elementwise",
     "conv.cpu.gemm",
+    "conv.cpu.channels_last",
     "conv.cpu.direct",
     "conv.cpu.depthwise",
     "conv.cpu.direct_filter",

@@ -11,7 +11,7 @@
 //
 // Its loop is compiled alone (NOINLINE): inlined, LLVM splits it and moves its sums between registers and memory.
 //
-// Defines: MR (1 to 6), NV (1 to 4), VW and the storage type; SCRATCH_SPACE where scratch is not in the workspace.
+// Defines: MR (1 to 14), NV (1 to 4), VW and the storage type; SCRATCH_SPACE where scratch is not in the workspace.
 
 // RUN_TIME_SIZES: so many of the sizes come as an argument of the kernel, so that one text serves many shapes. Their names stand for
 // elements of `sizes`, which every function that uses one takes; what an inner loop or a condition of the text needs stays a number.
@@ -68,6 +68,14 @@ typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
 #define ROWS_4(F) ROWS_3(F) F(3)
 #define ROWS_5(F) ROWS_4(F) F(4)
 #define ROWS_6(F) ROWS_5(F) F(5)
+#define ROWS_7(F) ROWS_6(F) F(6)
+#define ROWS_8(F) ROWS_7(F) F(7)
+#define ROWS_9(F) ROWS_8(F) F(8)
+#define ROWS_10(F) ROWS_9(F) F(9)
+#define ROWS_11(F) ROWS_10(F) F(10)
+#define ROWS_12(F) ROWS_11(F) F(11)
+#define ROWS_13(F) ROWS_12(F) F(12)
+#define ROWS_14(F) ROWS_13(F) F(13)
 #define ROWS(F) PD_CAT(ROWS_, MR)(F)
 
 #define DECLARE_VECTOR(i, j) vreal c##i##_##j = (vreal)((real)0);

@@ -20,7 +20,7 @@ from ...base import (
     TensorArg,
     WorkspaceArg,
 )
-from ..conv.cpu.common import COUNTER_BYTES, WORK_GROUPS_PER_CORE, Defines, Tile
+from ..conv.cpu.common import COUNTER_BYTES, WORK_GROUPS_PER_CORE, Defines, Tile, channels_last
 from ..conv.epilogue import (
     BackwardDataWithEpilogue,
     ForwardWithEpilogue,
@@ -40,6 +40,7 @@ TARGET_ELEMENTS = 64 * 1024  # of the products at a time
 SUMMED = 16  # terms from which a sum of transformed data stays within the tolerance of a plain sum
 FEW_FACTOR = 2.0  # what fewer may exceed it by
 SHARE = 0.76  # of the device's multiply-adds, beside the 0.72 that the implicit product's estimate counts on
+_TRANSPOSITION = 3.5  # clocks of an element that is transposed
 
 
 @dataclass(frozen=True)
@@ -235,7 +236,10 @@ class WinogradCpu(Engine):
             SHARE * info.flops * 4 / width / (4 * lanes * info.compute_units)
         )  # register tiles have 2 vectors a cycle
         blocks = blocks_of(problem, info, self.variant)
-        return blocks.cycles / rate + 2 * blocks.packed / info.bandwidth + 2 * LAUNCH_SECONDS
+        clocks = blocks.cycles
+        if channels_last(problem):
+            clocks += _TRANSPOSITION * (problem.image.size + problem.result.size) / info.compute_units
+        return clocks / rate + 2 * blocks.packed / info.bandwidth + 2 * LAUNCH_SECONDS
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)

@@ -33,6 +33,16 @@ def contiguous(dims: Sequence[int], strides: Sequence[int]) -> bool:
     return True
 
 
+def channels_last(problem: Convolution) -> bool:
+    """Tell whether the channels of the image or of the result lie side by side, and its pixels apart."""
+
+    def apart(spec: TensorSpec) -> bool:
+        pixels = [stride for size, stride in zip(spec.dims[2:], spec.strides[2:], strict=True) if size > 1]
+        return spec.dims[1] > 1 and spec.strides[1] == 1 and min(pixels, default=1) > 1
+
+    return apart(problem.image) or apart(problem.result)
+
+
 def per_axis(name: str, values: Axes) -> Defines:
     """Return ``{name_D: ..., name_H: ..., name_W: ...}``."""
     return {f"{name}_{axis}": value for axis, value in zip(AXES, values, strict=True)}

@@ -39,6 +39,7 @@ from .common import (
     Geometry,
     Image,
     Tile,
+    channels_last,
     contiguous,
     per_axis,
 )
@@ -49,6 +50,7 @@ BLOCK_COLUMNS = 256
 BLOCK_ROWS = 512
 BLOCK_ELEMENTS = 32 * 1024  # of block b, which stays in the L2 cache
 PACK_PANELS = 8  # packed side by side where the rows of a product are nearer neighbours than its channels
+_TRANSPOSED = 1.4  # times as long where blocks of the image and of the result are transposed
 PACK_POSITIONS = 64  # for each tap: from there on packing the filter pays
 FILE = "opencl/conv/cpu.cl"
 
@@ -320,6 +322,10 @@ class ConvCpuGemm(ConvCpu):
         phases = math.prod(int(numbers[f"PHASES_{axis}"]) for axis in "DHW")
         columns = phases * int(numbers["ROW_BLOCKS"]) * int(numbers["SEGMENTS"])
         return Parts(sums.slices(problem.groups, int(numbers["M_BLOCKS"]), columns), after(blocks.workspace))
+
+    def seconds(self, problem: Problem, info: DeviceInfo) -> float:
+        assert isinstance(problem, Convolution)
+        return super().seconds(problem, info) * (_TRANSPOSED if channels_last(problem) else 1.0)
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)

@@ -1,0 +1,258 @@
+// Forward and backward-data convolution of channels-last tensors on a CPU: vectors of the result's channels, no transposition.
+//
+// The sum is that of conv/cpu.cl. A tile is TILE_ROWS rows of up to TILE_COLS positions, times TILE_M channels of dst:
+//
+//                                      packed [panel][tap, ch][NR]
+//                                     +----- NR channels m -------+
+//     x [row][t, r][column][X_CH]     | b[0]     ..     b[NV-1]   |    of one tap and channel
+//     +--+                            +---------------------------+
+//     |  | MR positions, PIXEL reals  | c0_0     ..               |
+//     |  | from one to the next: one  |  ..                       |    c [row][position][SUMS_M]
+//     +--+ number is for all lanes    +---------------------------+
+//
+// x is a copy with zeros around the image, in which a tap is a shift by a constant; or src itself (IN_PLACE), where nothing
+// lies around it. The last positions of a row in place are computed twice and stored once.
+//
+// GROUP_CH: so many channels has a group, a divisor of VW. A unit is the VW / GROUP_CH groups of a vector then: lanes of x meet
+// the weights of their own group. Otherwise a unit is a group. A tile has TILE_UNITS of them: more than one where groups are
+// small, so that copies and stores are of many channels.
+//
+// Defines: those of conv/cpu.h and conv/cpu_places.h, and what conv/cpu/channels_last.py adds.
+
+#include "conv/cpu.h"
+#include "conv/cpu_places.h"
+
+#ifdef GROUP_CH
+#define UNIT_GROUPS (VW / GROUP_CH)
+#define UNIT_CH VW
+#else
+#define UNIT_GROUPS 1
+#define UNIT_CH CH
+#endif
+
+#define SUMS_M (TILE_UNITS * TILE_M)
+// Runs of channels in c and dst: the units of a tile, or all as one where c has no gaps between them
+#if UNIT_GROUPS * M == TILE_M
+#define RUNS 1
+#define RUN (TILE_UNITS * TILE_M)
+#else
+#define RUNS TILE_UNITS
+#define RUN (UNIT_GROUPS * M)
+#endif
+
+// Whether a unit has a channel m of dst, and where its first weight lies
+#define HAS_ROW(m) ((m) < UNIT_GROUPS * M)
+#define ROW_PLACE(unit, m) (((unit) * UNIT_GROUPS + (m) / M) * (i64)W_GROUP + (m) % M * (i64)W_M)
+
+// b[channels][NR] of one tap and panel, zeros in channels of dst beyond the last
+DEVICE void pack_tap(GLOBAL real *b, const GLOBAL T *w, int unit, int m0, int channels) {
+    int ch = 0;
+#if W_CH == 1 && W_M != 1
+    for (; ch <= channels - VW; ch += VW)
+        for (int v = 0; v < NV; ++v) {
+            vreal block[VW];
+            UNROLL for (int i = 0; i < VW; ++i) {
+                const int m = m0 + v * VW + i;
+                block[i] = HAS_ROW(m) ? VLOAD(w + ROW_PLACE(unit, m), ch) : (vreal)((real)0);
+            }
+            transpose(block);
+            UNROLL for (int j = 0; j < VW; ++j) RSTORE(block[j], b + (ch + j) * NR + v * VW);
+        }
+#endif
+    for (; ch < channels; ++ch)
+        for (int i = 0; i < NR; ++i)
+            b[ch * NR + i] = HAS_ROW(m0 + i) ? LOAD(w + ROW_PLACE(unit, m0 + i), ch * W_CH) : (real)0;
+}
+
+// packed[phase][unit][block of ch][panel][tap][ch][NR]
+KERNEL WG_SIZE(1, 1, 1) conv_channels_last_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR(int, next_tile)) {
+    BIND(T, w);
+    BIND(real, packed);
+    BIND(int, next_tile);
+    if (GRP(0) == 0 && GRP(1) == 0 && GRP(2) == 0) *next_tile = 0;
+    const int unit = GRP(2) % UNITS, phase = GRP(2) / UNITS;
+    const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
+    const int ch0 = GRP(1) * BLOCK_CH, channels = MIN(BLOCK_CH, CH - ch0);
+    GLOBAL real *b = packed + ((i64)GRP(2) * CH + ch0) * MAX_TAPS * M_PADDED;
+    b += (i64)GRP(0) * td.count * th.count * tw.count * channels * NR;
+    for (int t = 0; t < td.count; ++t)
+        for (int r = 0; r < th.count; ++r)
+            for (int s = 0; s < tw.count; ++s) {
+                pack_tap(b, w + ch0 * (i64)W_CH + find_place(td, th, tw, t, r, s), unit, GRP(0) * NR, channels);
+                b += channels * NR;
+            }
+}
+
+// c[MR][SUMS_M] (+)= x * b, one register tile; shift[taps]: where in x a tap begins
+#ifdef GROUP_CH
+#define OWN(l, u) ((l) / GROUP_CH * GROUP_CH + (u))
+#define OWN_4(l, u) OWN(l, u), OWN(l + 1, u), OWN(l + 2, u), OWN(l + 3, u)
+#define OWN_8(l, u) OWN_4(l, u), OWN_4(l + 4, u)
+#define OWN_16(l, u) OWN_8(l, u), OWN_8(l + 8, u)
+#define OF_GROUP(v, u) __builtin_shufflevector(v, v, PD_CAT(OWN_, VW)(0, u))
+
+NOINLINE void multiply(GLOBAL real *c, const GLOBAL real *x, const GLOBAL real *b, const int *shift, int taps, int channels,
+                       int add) {
+    const int pitch = SUMS_M;
+    ROWS(DECLARE_ROW)
+    for (int tap = 0; tap < taps; ++tap) {
+        const GLOBAL real *from = x + shift[tap];
+#define LOAD_ROW(i) const vreal x##i = RLOAD(from + i * PIXEL);
+        ROWS(LOAD_ROW)
+#define STEP_CHANNEL(u)                      \
+    if (u < GROUP_CH) {                      \
+        const vreal b0 = RLOAD(b + u * VW);  \
+        ROWS(STEP_ROW_##u)                   \
+    }
+#define STEP_ROW(i, u) c##i##_0 = OF_GROUP(x##i, u) * b0 + c##i##_0;
+#define STEP_ROW_0(i) STEP_ROW(i, 0)
+#define STEP_ROW_1(i) STEP_ROW(i, 1 % GROUP_CH)
+#define STEP_ROW_2(i) STEP_ROW(i, 2 % GROUP_CH)
+#define STEP_ROW_3(i) STEP_ROW(i, 3 % GROUP_CH)
+#define STEP_ROW_4(i) STEP_ROW(i, 4 % GROUP_CH)
+#define STEP_ROW_5(i) STEP_ROW(i, 5 % GROUP_CH)
+#define STEP_ROW_6(i) STEP_ROW(i, 6 % GROUP_CH)
+#define STEP_ROW_7(i) STEP_ROW(i, 7 % GROUP_CH)
+        STEP_CHANNEL(0)
+        STEP_CHANNEL(1)
+        STEP_CHANNEL(2)
+        STEP_CHANNEL(3)
+        STEP_CHANNEL(4)
+        STEP_CHANNEL(5)
+        STEP_CHANNEL(6)
+        STEP_CHANNEL(7)
+        b += GROUP_CH * VW;
+    }
+    if (add) {
+        ROWS(ADD_ROW)
+    }
+    ROWS(WRITE_ROW)
+}
+#else
+NOINLINE void multiply(GLOBAL real *c, const GLOBAL real *x, const GLOBAL real *b, const int *shift, int taps, int channels,
+                       int add) {
+    const int pitch = SUMS_M;
+    ROWS(DECLARE_ROW)
+    for (int tap = 0; tap < taps; ++tap) {
+        const GLOBAL real *from = x + shift[tap];
+        for (int ch = 0; ch < (BLOCK_CH == CH ? CH : channels); ++ch) {
+            COLS(LOAD_B, 0)
+#define STEP_ROW(i) { const vreal a##i = (vreal)(from[i * PIXEL]); COLS(FMA_VECTOR, i) }
+            ROWS(STEP_ROW)
+            b += NR;
+            ++from;
+        }
+    }
+    if (add) {
+        ROWS(ADD_ROW)
+    }
+    ROWS(WRITE_ROW)
+}
+#endif
+
+#if !IN_PLACE
+// Copy `channels` of COPIED neighbouring pixels from `first` on, zeros where they are outside of the row's `size`
+DEVICE void copy_pixels(GLOBAL real *x, const GLOBAL T *src, i64 row, int first, int size, int channels) {
+    for (int p = 0; p < COPIED; ++p, x += X_CH) {
+        const int w = first + p, inside = w >= 0 && w < size;
+        const i64 from = row + w * (i64)S_W;
+        int ch = 0;
+        if (!inside)
+            for (; ch < channels; ch += VW) RSTORE((vreal)((real)0), x + ch);
+        else
+            for (; ch < channels && from + ch <= SRC_SPAN - VW; ch += VW) RSTORE(VLOAD(src + from, ch), x + ch);
+        for (; ch < channels; ++ch) x[ch] = LOAD(src + from, ch);
+    }
+}
+#endif
+
+KERNEL WG_SIZE(1, 1, 1) conv_channels_last(TENSOR(T, src), TENSOR(T, dst), TENSOR(real, packed), TENSOR(real, scratch),
+                                           TENSOR(int, next_tile), const real alpha, const real beta) {
+    BIND(T, src);
+    BIND(T, dst);
+    BIND(real, packed);
+    BIND(real, scratch);
+    BIND(int, next_tile);
+    GLOBAL real *x = scratch + (i64)GRP(0) * SCRATCH;
+    GLOBAL real *c = x + SCRATCH_X;
+    for (int tile = TAKE_TILE(next_tile); tile < TILES; tile = TAKE_TILE(next_tile)) {
+        const int segment = tile % SEGMENTS, row0 = tile / SEGMENTS % ROW_BLOCKS * TILE_ROWS;
+        const int m0 = tile / (SEGMENTS * ROW_BLOCKS) % M_BLOCKS * TILE_M, z = tile / (SEGMENTS * ROW_BLOCKS * M_BLOCKS);
+        const int unit0 = z % (UNITS / TILE_UNITS) * TILE_UNITS, phase = z / (UNITS / TILE_UNITS);
+        const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
+        const int taps = td.count * th.count * tw.count;
+        const int rows = MIN(TILE_ROWS, GRID_ROWS - row0), q0 = segment * TILE_COLS, columns = MIN(TILE_COLS, GRID_W - q0);
+        const int padded_m = MIN(TILE_M, M_PADDED - m0);
+        const int channels_m = MIN(TILE_M, UNIT_GROUPS * M - m0);
+        int shift[MAX_TAPS];
+        for (int t = 0, tap = 0; t < td.count; ++t)
+            for (int r = 0; r < th.count; ++r)
+                for (int s = 0; s < tw.count; ++s, ++tap) {
+                    const int place = TAP_SHIFT_W < 0 ? (s + 1 - tw.count) * TAP_SHIFT_W : s * TAP_SHIFT_W;
+                    shift[tap] = ((t * MAX_TAPS_H + r) * COPIED + place) * X_CH;
+                }
+        for (int ch0 = 0; ch0 == 0 || ch0 < CH; ch0 += BLOCK_CH) {
+            const int channels = MIN(BLOCK_CH, CH - ch0);
+#if !IN_PLACE
+            for (int i = 0; i < rows; ++i) {
+                const row_t at = find_row(row0 + i);
+                const int first = q0 * SRC_STEP_W + tw.offset + (TAP_SHIFT_W < 0 ? (tw.count - 1) * TAP_SHIFT_W : 0);
+                for (int t = 0; t < td.count; ++t)
+                    for (int r = 0; r < th.count; ++r) {
+                        const int d = at.d * SRC_STEP_D + td.offset + t * TAP_SHIFT_D;
+                        const int h = at.h * SRC_STEP_H + th.offset + r * TAP_SHIFT_H;
+                        const int inside = d >= 0 && d < SRC_D && h >= 0 && h < SRC_H;
+                        const i64 row = at.n * (i64)S_N + d * (i64)S_D + h * (i64)S_H + unit0 * UNIT_CH + ch0;
+                        copy_pixels(x + ((i * MAX_TAPS_D + t) * MAX_TAPS_H + r) * (COPIED * X_CH), src, row, first,
+                                    inside ? SRC_W : 0, MIN(X_CH, TILE_UNITS * UNIT_CH - ch0));
+                    }
+            }
+#endif
+            for (int u = 0; u < TILE_UNITS; ++u) {
+                const i64 unit = (i64)phase * UNITS + unit0 + u;
+                const GLOBAL real *b = packed + (unit * CH + ch0) * MAX_TAPS * M_PADDED + (i64)m0 * channels * taps;
+                for (int m = 0; m < padded_m; m += NR, b += channels * taps * NR)
+                    for (int i = 0; i < rows; ++i) {
+#if IN_PLACE
+                        const row_t at = find_row(row0 + i);
+                        const i64 place = at.n * (i64)S_N + at.d * (i64)(SRC_STEP_D * S_D) + at.h * (i64)(SRC_STEP_H * S_H);
+                        const GLOBAL real *from = src + place + (unit0 + u) * UNIT_CH + ch0;
+#else
+                        const GLOBAL real *from = x + i * (MAX_TAPS_D * MAX_TAPS_H * COPIED * X_CH) + u * UNIT_CH;
+#endif
+                        GLOBAL real *sums = c + i * SUMS_COLS * SUMS_M + u * TILE_M + m;
+                        for (int j = 0; j < columns; j += MR) {
+#if IN_PLACE
+                            const int q = MIN(q0 + j, GRID_W - MR);
+#else
+                            const int q = j;
+#endif
+                            multiply(sums + j * SUMS_M, from + q * (i64)PIXEL, b, shift, taps, channels, ch0 > 0);
+                        }
+                    }
+            }
+        }
+        for (int i = 0; i < rows; ++i) {
+            const row_t at = find_row(row0 + i);
+            const int d = at.d * PHASES_D + PHASE_D(phase), h = at.h * PHASES_H + PHASE_H(phase);
+            const int valid = MIN(columns, (DST_W - PHASE_W(phase) + PHASES_W - 1) / PHASES_W - q0);
+            if (d >= DST_D || h >= DST_H) continue;
+            GLOBAL T *to = dst + at.n * (i64)D_N + d * (i64)D_D + h * (i64)D_H + unit0 * (UNIT_GROUPS * M) + m0;
+            for (int q = 0; q < valid; ++q) {
+#if IN_PLACE
+                const int tile_q = q / MR * MR, again = q0 + tile_q > GRID_W - MR ? q0 + tile_q - (GRID_W - MR) : 0;
+                const GLOBAL real *sums = c + (i * SUMS_COLS + q + again) * SUMS_M;
+#else
+                const GLOBAL real *sums = c + (i * SUMS_COLS + q) * SUMS_M;
+#endif
+                GLOBAL T *pixel = to + (((q0 + q) * PHASES_W + PHASE_W(phase)) * (i64)D_W);
+                for (int u = 0; u < RUNS; ++u, pixel += RUN, sums += TILE_M) {
+                    const int count = channels_m * (TILE_UNITS / RUNS);
+                    int m = 0;
+                    for (; m <= count - VW; m += VW) VBLEND(pixel, m, alpha, RLOAD(sums + m), beta);
+                    for (; m < count; ++m) BLEND(pixel, m, alpha, sums[m], beta);
+                }
+            }
+        }
+    }
+}
