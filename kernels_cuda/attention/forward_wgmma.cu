@@ -85,7 +85,7 @@ attention_forward_wgmma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, 
     if (role == 0) {
         registers_give<GIVEN>();
         u32 filled = 0;  // by the copies issued last
-        int n = 0;
+        int n = 0, tile = -1;  // of these
         // Copies have arrived once those issued after them are on their way
         auto issued = [&](u32 place) {
             copies_issued();
@@ -93,6 +93,12 @@ attention_forward_wgmma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, 
             local_written();
             if (filled != 0) barrier_arrive(filled);
             filled = place;
+        };
+        auto all_arrived = [&] {
+            copies_wait<0>();
+            local_written();
+            if (filled != 0) barrier_arrive(filled);
+            filled = 0;
         };
         for (int i = 0;; ++i) {
             if (threadIdx.x == 0) {
@@ -106,8 +112,10 @@ attention_forward_wgmma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, 
             const int number = TILE(i);
             if (number >= count) break;
             const tile_of_rows one = the_tile(&at, number);
+            if (tile <= i - QUERY_STAGES) all_arrived();  // the tile whose queries are to leave has its last values
             if (i >= QUERY_STAGES) barrier_wait(FREE_Q(i), (i / QUERY_STAGES & 1) ^ 1);
             if (one.steps == 0) continue;
+            tile = i;
             const T *of_q = OF(q, one.b, one.h), *of_k = OF(k, one.b, one.h / (heads / k_heads));
             const T *of_v = OF(v, one.b, one.h / (heads / v_heads));
             const bool k_chunks = in_chunks(of_k, k_s, k_d), v_chunks = in_chunks(of_v, v_s, v_d);
@@ -132,9 +140,7 @@ attention_forward_wgmma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, 
             n += one.steps;
             copy_values(one.steps - 1, n - 1);
         }
-        copies_wait<0>();
-        local_written();
-        if (filled != 0) barrier_arrive(filled);
+        all_arrived();
     } else {
         registers_take<TAKEN>();
         const int item = threadIdx.x - 128, lane = item % 32, warp = of_all_lanes(item / 32), group = role - 1;

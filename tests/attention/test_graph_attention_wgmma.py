@@ -67,6 +67,24 @@ def test_forward(name, tile, tmp_path, monkeypatch):
     near(got["STATS"], want["STATS"])
 
 
+TILES_IN_TURN = {  # of one work-group; tiles of queries without keys lie between others
+    "lengths": Case(sizes=(4, 1, 1, 1, 140, 130, 64, 64), lengths=([140, 140, 0, 140], [130, 0, 70, 64])),
+    "longest rows": Case(sizes=(3, 1, 1, 1, 80, 70, 256, 256), lengths=([80, 80, 80], [70, 0, 64])),
+}
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no g++")
+@pytest.mark.parametrize("name", TILES_IN_TURN)
+def test_a_work_group_takes_tiles_in_turn(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(gpu_wgmma, "measured", lambda operands: True)
+    case, kind = TILES_IN_TURN[name], D.HALF
+    values = {key: kind.rounded(one) if key in ROUNDED else one for key, one in case.values().items()}
+    built = OnHopper(case, kind, 0, tmp_path)
+    got, want = built.forward(values), oracle(case, values)
+    near(got["O"], want["O"], kind, 4)
+    near(got["STATS"], want["STATS"])
+
+
 SMALL = Case(sizes=(1, 1, 1, 1, 70, 130, 64, 64), options={"use_causal_mask": True}, bshd=True)
 BACKWARD = {"small": (D.BFLOAT16, SMALL)}
 BACKWARD_LONG = {
