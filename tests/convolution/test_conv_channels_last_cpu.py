@@ -27,7 +27,7 @@ LINES = {
     "gradient": "backward_data dx=f32:2x33x14x15 w=f32:50x33x3x3:nhwc dy=f32:2x50x14x15 padding=1,1",
     "phases without taps": "backward_data dx=f32:2x20x9x10 w=f32:30x20x1x1 dy=f32:2x30x3x4 stride=3,3 beta=2",
     "phases": "backward_data dx=f32:1x64x11x12 w=f32:40x16x4x3 dy=f32:1x40x5x6 stride=2,2 padding=1,1 groups=4",
-    "gradient, groups in a vector": "backward_data dx=f32:1x64x8x8 w=f32:64x2x3x3 dy=f32:1x64x8x8 padding=1,1 groups=32",
+    "gradient, vector of groups": "backward_data dx=f32:1x64x8x8 w=f32:64x2x3x3 dy=f32:1x64x8x8 padding=1,1 groups=32",
     "halves": "forward x=f16:2x19x8x9 w=f16:21x19x3x3:nhwc y=f16:2x21x8x9 padding=1,1",
     "bfloat16": "backward_data dx=bf16:2x19x8x9 w=bf16:21x19x1x1 dy=bf16:2x21x8x9",
     "three axes": "forward x=f32:1x16x5x6x7 w=f32:16x16x3x2x3 y=f32:1x16x5x5x7 padding=1,0,1",
