@@ -160,6 +160,19 @@ class Peer:
         backward = torch.ops.aten.convolution_backward
         return lambda: backward(named["dy"], image, w, *rest, mask)[number]
 
+    def exact(self, problem: Any, tensors: Sequence[Any]) -> Any:
+        """Return the result in float64."""
+        torch = self.torch
+        wide = [tensor.double().contiguous() for tensor in tensors]
+        torch.backends.cudnn.benchmark = False
+        true = self.call(problem, wide)()
+        torch.backends.cudnn.benchmark = True
+        return true
+
+    def error(self, result: Any, true: Any) -> float:
+        """Return the largest difference from the exact result over the root mean square of that."""
+        return float((result.double() - true).abs().max() / true.pow(2).mean().sqrt())
+
     def _seconds(self, call: Callable[[], Any], count: int, before: int = 0) -> float:
         start, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
         for _ in range(before):
@@ -222,7 +235,7 @@ class Contest:
             workspace = device.workspace(plan.workspace_size) if plan.workspace_size else None
             tensors[-1].fill_(float("nan"))
             plan.run(arrays, scalars, workspace)
-            error = None if alone else self._error(problem, tensors)
+            error = None if alone else self.peer.error(tensors[-1], self.peer.exact(problem, tensors))
             calls = [lambda: plan.run(arrays, scalars, workspace), *([] if alone else [theirs])]
             ours, *others = self.peer.device_seconds(calls)
             steps = [device.bind((launch,)) for launch in plan.launches]
@@ -257,16 +270,6 @@ class Contest:
         if first > 5 * best + 1e-4:
             return {engine.name: first}
         return {engine.name: self.peer.device_seconds([lambda: plan.run(arrays, scalars, workspace)], 3)[0]}
-
-    def _error(self, problem: Any, tensors: Sequence[Any]) -> float:
-        """Return the largest difference from float64's result over the root mean square of that."""
-        torch = self.peer.torch
-        result = tensors[-1]
-        wide = [tensor.double().contiguous() for tensor in tensors]
-        torch.backends.cudnn.benchmark = False
-        true = self.peer.call(problem, wide)()
-        torch.backends.cudnn.benchmark = True
-        return float((result.double() - true).abs().max() / true.pow(2).mean().sqrt())
 
 
 def _cases(

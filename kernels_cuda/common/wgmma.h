@@ -10,6 +10,8 @@
 //   panels_of(at, apart)          the descriptor of a matrix that begins at byte `at`; IN_PANELS(bytes) added to it moves it on
 //   multiply_first<LEFT_TURNED, TURNED>(columns<N>(), sums, a, b)
 //   multiply_local<LEFT_TURNED, TURNED>(columns<N>(), sums, a, b)
+//   multiply_after<LEFT_TURNED, TURNED>(columns<N>(), sums, a, b, adds)
+//                                 = or, if `adds`, +=
 //   multiply_held<TURNED>(columns<N>(), sums, a, b)
 //                                 sums[N / 2] = (the first) or += 64 rows of 16 elements times 16 elements of N columns: a in
 //                                 local memory or in registers (four words, as for `multiply`), b in local memory; TURNED:
@@ -71,6 +73,11 @@ DEVICE u32 in_panel(int row, int chunk) { return row * 128 + (chunk ^ row % 8) *
         asm volatile(PD_WGMMA(N, COUNT, "setp.ne.b32 p, 1, 0;\n") "%" I0 ", %" I1 ", p, 1, 1" PD_TURNED(", %" I2 ", %" I3) ";\n}"           \
                      : PD_F##COUNT(PD_BOTH, d)                                                                                \
                      : "l"(a), "l"(b), "n"(LEFT_TURNED), "n"(TURNED));                                                        \
+    }                                                                                                                         \
+    template <int LEFT_TURNED, int TURNED> DEVICE void multiply_after(columns<N>, float *d, u64 a, u64 b, int adds) {         \
+        asm volatile(PD_WGMMA(N, COUNT, "setp.ne.b32 p, %" I4 ", 0;\n") "%" I0 ", %" I1 ", p, 1, 1" PD_TURNED(", %" I2 ", %" I3) ";\n}"     \
+                     : PD_F##COUNT(PD_BOTH, d)                                                                                \
+                     : "l"(a), "l"(b), "n"(LEFT_TURNED), "n"(TURNED), "r"(adds));                                             \
     }                                                                                                                         \
     template <int TURNED> DEVICE void multiply_held(columns<N>, float *d, const u32 *a, u64 b) {                              \
         asm volatile(PD_WGMMA(N, COUNT, "setp.ne.b32 p, 1, 0;\n") "{%" I0 ", %" I1 ", %" I2 ", %" I3 "}, %" I4 ", p, 1, 1" PD_TURNED(", %" I5) ";\n}" \

@@ -48,7 +48,7 @@ DEVICE void leave_part(float acc[MT][NT][4], float *parts, u32 part_number, int 
     UNROLL for (int i = 0; i < MT; ++i) {
         UNROLL for (int half = 0; half < 2; ++half) {
             float *row = part + ROW_OF(i, lane / 4 + half * 8) * PADDED_COLS;
-#ifdef DTYPE_FLOAT
+#if defined(DTYPE_FLOAT) && !defined(WARPGROUPS)
             UNROLL for (int e = 0; e < 2; ++e) {
                 UNROLL for (int j = 0; j < NT; j += 4) {
                     Four v = {{acc[i][j][2 * half + e], acc[i][j + 1][2 * half + e], acc[i][j + 2][2 * half + e],

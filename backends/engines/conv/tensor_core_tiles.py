@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...base import LAUNCH_SECONDS, DeviceInfo
@@ -113,6 +113,21 @@ FILTER_WARPGROUPS = (
     Tile(256, 128, 16, 128, 128, 4, 0.9, wait=680, warpgroups=True),
     Tile(128, 128, 16, 128, 128, 6, 0.8, wait=890, warpgroups=True),
 )
+PLANES = (
+    Tile(128, 128, 16, 128, 128, 3, 0.5, wait=1200, warpgroups=True),
+    Tile(64, 128, 16, 128, 128, 3, 0.45, wait=1000, warpgroups=True),
+    Tile(128, 64, 16, 64, 128, 3, 0.4, wait=900, warpgroups=True),
+    Tile(64, 64, 16, 64, 128, 3, 0.35, wait=800, warpgroups=True),
+    Tile(128, 256, 16, 256, 128, 3, 0.55, wait=1600, warpgroups=True),
+)
+# whose products are each the sum of three
+PLANES_THREE = (
+    Tile(64, 128, 16, 128, 128, 2, 0.55, wait=1500, warpgroups=True),
+    Tile(128, 128, 16, 128, 128, 2, 0.55, wait=1500, warpgroups=True),
+    Tile(64, 64, 16, 64, 128, 2, 0.45, wait=1200, warpgroups=True),
+    Tile(128, 64, 16, 64, 128, 2, 0.5, wait=1200, warpgroups=True),
+    Tile(128, 128, 16, 128, 128, 3, 0.6, wait=1500, warpgroups=True),
+)
 FILTER_TILES = (
     Tile(128, 128, 64, 64, 128, 3, 0.49),
     Tile(64, 128, 32, 64, 128, 3, 0.45),
@@ -158,7 +173,8 @@ class Product:
     `unit`: what multiplies;
     `copies`: slices are copied to local memory while others are multiplied; `taps`: of which K consists, with `run`
     elements each, where the kernel can take slices of single taps, and has to if `single`; `warpgroups`: the
-    fewest rows that a sub-group of theirs has, 0 where there are none.
+    fewest rows that a sub-group of theirs has, 0 where there are none; `planes`: floats that pass through registers
+    (conv/mma_planes_float.h), each of whose products is `products` rounded ones.
     """
 
     rows: int
@@ -176,10 +192,14 @@ class Product:
     single: bool = False
     stores: bool = False
     warpgroups: int = 0
+    planes: bool = False
+    products: int = 1
 
     @property
     def tiles(self) -> tuple[Tile, ...]:
         """The tiles that there are kernels for."""
+        if self.planes:
+            return tuple(self._used(PLANES if self.products == 1 else PLANES_THREE))
         if self.unit is MMA:
             return (*self._of_warpgroups(), *(FILTER_TILES if self.across else IMAGE_TILES))
         if self.copies:
@@ -188,10 +208,15 @@ class Product:
         return tiles[:1] if self.across else tiles  # in smaller ones, turning pixels over outweighs the products
 
     def _of_warpgroups(self) -> Iterator[Tile]:
-        """Yield the tiles of warpgroups of which more than a half is used; of estimates alike the first is taken."""
-        for tile in FILTER_WARPGROUPS if self.across else IMAGE_WARPGROUPS:
-            used = (tile.bm == 64 or 2 * self.rows > tile.bm) and (tile.bn == 64 or 2 * self.columns > tile.bn)
-            if self.warpgroups and tile.wm >= self.warpgroups and used:
+        """Yield the tiles of warpgroups; of estimates alike the first is taken."""
+        for tile in self._used(FILTER_WARPGROUPS if self.across else IMAGE_WARPGROUPS):
+            if self.warpgroups and tile.wm >= self.warpgroups:
+                yield tile
+
+    def _used(self, tiles: Sequence[Tile]) -> Iterator[Tile]:
+        """Yield those of which more than a half is used."""
+        for tile in tiles:
+            if (tile.bm == 64 or 2 * self.rows > tile.bm) and (tile.bn == 64 or 2 * self.columns > tile.bn):
                 yield tile
 
 
@@ -245,7 +270,17 @@ class Choice:
     @property
     def local_bytes(self) -> int:
         """Bytes of local memory of a work-group."""
-        return self.tile.local_bytes(self.product.gap if self.product.item_size == 4 else 0)
+        halves = 2 if self.product.products > 1 else 1
+        return halves * self.tile.local_bytes(self.product.gap if self.product.item_size == 4 else 0)
+
+    @property
+    def resident(self) -> int:
+        """Work-groups that pass floats through registers which a multiprocessor of Hopper shall have at once."""
+        tile = self.tile
+        sums = tile.wm * tile.wn // tile.wave
+        staged = (tile.bm + tile.bn) * tile.wave // tile.items
+        registers = up(min(255, sums * (2 if self.product.products > 1 else 1) + staged + 32), 8)
+        return max(1, min((227 << 10) // (self.local_bytes + 2048), 65536 // (tile.items * registers)))
 
     def seconds(self, info: DeviceInfo) -> float:
         """Estimate the time of the product and of adding its parts, without packing.
@@ -272,12 +307,12 @@ class Choice:
         Parts cost several times their bytes: each is written in pieces, and read again by a launch.
         """
         product, tile, units, unit = self.product, self.tile, max(info.compute_units, 1), self.product.unit
-        operations = 2 * tile.bm * tile.bn * tile.depth(product.item_size)
+        operations = 2 * product.products * tile.bm * tile.bn * tile.depth(product.item_size)
         busy = operations / (unit.operations(info, product.item_size) * tile.share)
         wait = tile.wait * unit.rates.get(info.arch.partition(":")[0], unit.rate) / unit.operations(info, 2)
         registers = up(round(1.45 * tile.wm * tile.wn / tile.wave) + 34, 8)
         limits = (dynamic_memory(info) // (self.local_bytes + 1024), unit.registers // (tile.items * registers))
-        resident = max(1, min(*limits, unit.items // tile.items))
+        resident = self.resident if product.planes else max(1, min(*limits, unit.items // tile.items))
         full, rest = divmod(self.work_groups, units * resident)
         slices = -(-self.slices // self.splits) + _FILL * tile.stages
 

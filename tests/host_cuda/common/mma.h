@@ -1,8 +1,13 @@
 // kernels_cuda/common/mma.h by the definitions of PTX (ldmatrix, mma.m16n8k16, cp.async): the lanes of a sub-group show each other
 // their registers. Fragments of 16-bit elements, two in a register, the first in the lower half.
 
+#ifdef DTYPE_FLOAT
+typedef float E;
+#define VE 4
+#else
 typedef unsigned short E;
 #define VE 8
+#endif
 
 struct alignas(16) Four {
     float v[4];
@@ -28,12 +33,19 @@ DEVICE void load_chunk(u32 *v, u32 at) { memcpy(v, tiles + at, 16); }
 DEVICE void load_half_chunk(u32 *v, u32 at) { memcpy(v, tiles + at, 8); }
 DEVICE void store_chunk(u32 at, const u32 *v) { memcpy(tiles + at, v, 16); }
 
+// rounded to TF32, to nearest, ties away from zero
+DEVICE u32 tf32_bits(float v) {
+    u32 bits;
+    memcpy(&bits, &v, 4);
+    return std::isfinite(v) ? (bits + 0x1000) & 0xffffe000u : bits;
+}
+
 static u32 shown[32][32][6];  // by sub-group and lane
 #define SHOWN shown[threadIdx.x / 32]
 #define LANE_OF (threadIdx.x % 32)
 
 static u32 two_at(u32 low, u32 high) {
-    E a, b;
+    unsigned short a, b;
     memcpy(&a, tiles + low, 2);
     memcpy(&b, tiles + high, 2);
     return a | (u32)b << 16;

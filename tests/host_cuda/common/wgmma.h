@@ -20,31 +20,44 @@ static const u32 *held_by[1024];
 
 // Element (row along M or N, k) of a matrix in local memory: bits 0-13 its start, 16-29 and 32-45 the offsets of the leading and
 // the other dimension, in 16 bytes, 62-63 the swizzle (1: 128 bytes), which exchanges chunks by address bits 7-9
+#ifdef DTYPE_FLOAT  // of which the hardware reads what TF32 holds
+#define DEPTH 8
+#else
+#define DEPTH 16
+#endif
 static float in_local(u64 matrix, int turned, int row, int k) {
     if (matrix >> 62 != 1 || (matrix >> 49 & 7) != 0) __builtin_trap();
     const u32 start = (matrix & 0x3fff) << 4, leading = (matrix >> 16 & 0x3fff) << 4, stride = (matrix >> 32 & 0x3fff) << 4;
+#ifdef DTYPE_FLOAT
+    if (turned) __builtin_trap();
+    const u32 place = start + row / 8 * stride + row % 8 * 128 + k * 4;
+    u32 word;
+    memcpy(&word, tiles + (place ^ (place >> 7 & 7) << 4), 4);
+    return __uint_as_float(word & 0xffffe000u);
+#else
     const u32 at = turned ? start + row / 64 * leading + row % 64 * 2 + k / 8 * stride + k % 8 * 128
                           : start + row / 8 * stride + row % 8 * 128 + k * 2;
     unsigned short bits;
     memcpy(&bits, tiles + (at ^ (at >> 7 & 7) << 4), 2);
     return element(bits, 0);
+#endif
 }
 static void make(Product &one) {
     const int warp = threadIdx.x / 32 % 4, lane = LANE_OF;
     held_by[threadIdx.x] = one.held;
     sub_group_waits();
-    std::vector<float> left(2 * 16), found(one.n / 2);
+    std::vector<float> left(2 * DEPTH), found(one.n / 2);
     for (int half = 0; half < 2; ++half) {
-        for (int k = 0; k < 16; ++k) {
+        for (int k = 0; k < DEPTH; ++k) {
             const int row = lane / 4 + 8 * half;
             const u32 *of = one.held ? held_by[threadIdx.x / 32 * 32 + row % 8 * 4 + k % 8 / 2] : nullptr;
-            left[half * 16 + k] = of ? element(of[half + 2 * (k / 8)], k % 2) : in_local(one.a, one.left_turned, warp * 16 + row, k);
+            left[half * DEPTH + k] = of ? element(of[half + 2 * (k / 8)], k % 2) : in_local(one.a, one.left_turned, warp * 16 + row, k);
         }
     }
     for (int i = 0; i < one.n / 2; ++i) {
         const int column = i / 4 * 8 + lane % 4 * 2 + i % 2, half = i / 2 % 2;
         float sum = one.adds ? one.kept[i] : 0.0f;
-        for (int k = 0; k < 16; ++k) sum += left[half * 16 + k] * in_local(one.b, one.turned, column, k);
+        for (int k = 0; k < DEPTH; ++k) sum += left[half * DEPTH + k] * in_local(one.b, one.turned, column, k);
         found[i] = sum;
     }
     sub_group_waits();
@@ -68,6 +81,9 @@ template <int LEFT_TURNED, int TURNED, int N> DEVICE void multiply_first(columns
 }
 template <int LEFT_TURNED, int TURNED, int N> DEVICE void multiply_local(columns<N>, float *sums, u64 a, u64 b) {
     issue(N, LEFT_TURNED, TURNED, 1, sums, nullptr, a, b);
+}
+template <int LEFT_TURNED, int TURNED, int N> DEVICE void multiply_after(columns<N>, float *sums, u64 a, u64 b, int adds) {
+    issue(N, LEFT_TURNED, TURNED, adds, sums, nullptr, a, b);
 }
 template <int TURNED, int N> DEVICE void multiply_held(columns<N>, float *sums, const u32 *a, u64 b) {
     issue(N, 0, TURNED, 1, sums, a, 0, b);
