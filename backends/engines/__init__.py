@@ -29,6 +29,7 @@ _MODULES = (
     "conv.im2col",
     "conv.atomic",
     "conv.tensor_core",
+    "conv.planes",
     "conv.grouped",
     "winograd.fused",
     "winograd.gradient",
