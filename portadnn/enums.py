@@ -64,7 +64,8 @@ class ConvolutionMode(DnnEnum):
 class MathType(DnnEnum):
     """Which units and roundings a convolution may use (cudnnMathType_t of cuDNN 7 and later).
 
-    DEFAULT and TENSOR_OP keep float32 data exact and may put half data on tensor cores, whose sums are float32.
+    DEFAULT and TENSOR_OP may put half data on tensor cores, whose sums are float32. float32 data keep float32's
+    accuracy: tensor cores may take each number as the sum of two rounded ones.
     TENSOR_OP_ALLOW_CONVERSION, alias ``"tf32"``, also permits to round float32 data to TF32: 11 significant bits.
     FMA forbids tensor cores. ``"fp32"`` is an alias of DEFAULT.
     """

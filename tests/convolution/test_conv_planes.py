@@ -1,4 +1,4 @@
-"""Convolutions of floats by Hopper's warpgroups, from planes: on the host, by PTX's definitions, and what the assembler says."""
+"""Convolutions of floats in planes by Hopper's warpgroups: on the host, by PTX's definitions, and assembled."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helper import Case, compare, diff_case, make_buffers
+from helper import Case, check, compare, diff_case, make_buffers, open_handle
 from host_cuda_device import COMPILER, HostCuda
+from test_conv_tensor_core import GPUS
 from test_nvrtc import recorder_of, reports_no_loss
 
 import portadnn as dnn
 from portadnn.diff.compare import bounds
 from portadnn_backends.engines.conv import planes, tensor_core_choice
-from portadnn_backends.engines.conv.tensor_core_tiles import PLANES, PLANES_THREE, Choice
+from portadnn_backends.engines.conv.tensor_core_tiles import PLANES, Choice
 from portadnn_backends.reference.outcomes import outcomes, terms
 
 BLEND = "alpha=2.0 beta=-1.0"
@@ -76,6 +77,10 @@ CASES = {  # direction, line, splits, what the kernel has to be
 }
 
 
+def tiles_of(direction, three):
+    return PLANES[OPS[direction].partition("_")[2], 3 if three else 1]
+
+
 @pytest.mark.skipif(COMPILER is None, reason="no g++")
 @pytest.mark.parametrize("three", [False, True])
 @pytest.mark.parametrize(
@@ -83,7 +88,7 @@ CASES = {  # direction, line, splits, what the kernel has to be
 )
 def test_planes(name, three, monkeypatch, tmp_path):
     direction, rest, splits, wanted = CASES[name]
-    tiles = PLANES_THREE if three else PLANES
+    tiles = tiles_of(direction, three)
     tile = tiles[list(CASES).index(name) % len(tiles)]
     monkeypatch.setattr(tensor_core_choice, "best_choice", lambda product, *_, **__: Choice(product, tile, splits))
     engine = planes.ENGINES[direction + 3 * three]
@@ -102,6 +107,19 @@ def test_planes(name, three, monkeypatch, tmp_path):
         for out, due in outcomes(problem, given, numbers).items():
             due, bound, _ = bounds(problem, out, due, sums.get(out), factor=1.0, product=0.0)
             compare(arrays[problem.index(out)], due, bound, f"{problem.op}, {data}")
+
+
+@pytest.mark.parametrize("three", [False, True])
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("target", GPUS, ids=lambda t: t.name)
+def test_on_gpus(target, name, three):
+    handle = open_handle(target)
+    if "wgmma" not in handle.info.features:
+        pytest.skip("no warpgroups")
+    direction, rest, _, _ = CASES[name]
+    for data in ("integer", "normal"):
+        case = Case(f"{OPS[direction]} {rest}{'' if three else ' math=tf32'}", data)
+        check(handle, case, engine=planes.ENGINES[direction + 3 * three])
 
 
 REFUSED = {
@@ -140,7 +158,7 @@ ASSEMBLED = (
 def test_products_run_side_by_side(line, three, monkeypatch):
     engine = planes.ENGINES[OPS.index(line.split()[0]) + 3 * three]
     problem = dnn.parse(line + ("" if three else " math=tf32"))
-    for tile in PLANES_THREE if three else PLANES:
+    for tile in tiles_of(OPS.index(line.split()[0]), three):
         recorder = recorder_of("sm_90")
         recorder.info = replace(recorder.info, dynamic_memory=227 << 10)
         monkeypatch.setattr(tensor_core_choice, "best_choice", lambda product, *_, t=tile, **__: Choice(product, t, 1))

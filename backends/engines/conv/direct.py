@@ -76,7 +76,7 @@ class _Direct(Engine):
         return None
 
     def _estimate(self, problem: Convolution, info: DeviceInfo, steps: float, waits: float) -> float:
-        """Return the time of `steps` instructions of all work-items, beside which waits are hidden where these are many.
+        """Return the time of `steps` instructions of all work-items, which hide waits where they are many.
 
         `waits` is how often a work-item waits for memory, one time after the other.
         """

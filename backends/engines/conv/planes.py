@@ -32,6 +32,7 @@ from ...base import (
     Device,
     DeviceInfo,
     Engine,
+    Kernel,
     Launch,
     Plan,
     ScalarArg,
@@ -47,9 +48,13 @@ from .tensor_core_tiles import Choice, Product
 
 _MOST_SIZES = 31  # bits that a pixel has for the taps that meet it
 _FEW_TAPS = 4  # of a filter, whose neighbours are then rather those of other rows
+# Times as long as products take, as measured on an H100: where lanes gather every other pixel, and where taps find the
+# lines of an image, of so many bytes, in caches no more
+_STRIDED, _UNCACHED, _CACHED = 1.4, 1.3, 32e6
 _TERM = 4  # slices that tensor cores add up
 _BLEND = (ScalarArg(0, DataType.FLOAT), ScalarArg(1, DataType.FLOAT))
 Defines = dict[str, int | float | str]
+KernelCall = tuple[Kernel, tuple[Arg, ...]]
 
 
 def _neighbours(spec: TensorSpec) -> bool:
@@ -63,11 +68,12 @@ class Planes(Engine):
 
     transforms = True  # the second half of an infinity is NaN
     _algo: DnnEnum
+    direction: str
     _gathered: str  # the tensor whose pixels are gathered
 
     def __init__(self, three: bool) -> None:
         self.three = three
-        self.name += "_three" if three else "_planes"
+        self.name = f"tensor_core_{self.direction}_" + ("three" if three else "planes")
 
     def algo(self, problem: Problem) -> DnnEnum | None:
         return self._algo
@@ -107,7 +113,9 @@ class Planes(Engine):
         """Return the tile and splits with the least estimated time."""
         g, products = self.geometry(problem), 3 if self.three else 1
         moved = sum(spec.nbytes for spec in problem.tensors)
-        return tensor_core_choice.best_choice(Product(g.m, g.n, g.k, g.groups * g.phases, 4, moved, 0, planes=True, products=products), info)
+        return tensor_core_choice.best_choice(
+            Product(g.m, g.n, g.k, g.groups * g.phases, 4, moved, 0, planes=self.direction, products=products), info
+        )
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
@@ -118,7 +126,10 @@ class Planes(Engine):
         assert isinstance(problem, Convolution)
         choice = self.choice(problem, info)
         assert choice is not None
-        return choice.seconds(info) + LAUNCH_SECONDS
+        longer = _STRIDED if self.direction == "forward" and problem.stride[-1] > 1 else 1.0
+        if problem.image.nbytes > _CACHED and math.prod(problem.filter.dims[2:]) > 1:
+            longer *= _UNCACHED
+        return choice.seconds(info) * longer + LAUNCH_SECONDS
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
@@ -138,7 +149,7 @@ class Planes(Engine):
             elements = geometry.groups * geometry.phases * geometry.m * geometry.n
             yield Launch(reduce, (-(-elements // 256),), (256,), (parts, result, *_BLEND))
 
-    def _product(self, problem: Convolution, choice: Choice, device: Device, result: Arg, parts: Arg) -> tuple:
+    def _product(self, problem: Convolution, choice: Choice, device: Device, result: Arg, parts: Arg) -> KernelCall:
         """Return the kernel of the product and its arguments."""
         raise NotImplementedError
 
@@ -170,7 +181,7 @@ class Planes(Engine):
 class FilterPlanes(Planes):
     """Filter gradient; the sum over pixels is split and added up in a fixed order."""
 
-    name = "tensor_core_backward_filter"
+    direction = "backward_filter"
     problems = (ConvolutionBackwardFilter,)
     _algo = ConvolutionBwdFilterAlgo.ALGO_1
 
@@ -184,7 +195,7 @@ class FilterPlanes(Planes):
             return "the image's channels are neighbours"
         return reason
 
-    def _product(self, problem: Convolution, choice: Choice, device: Device, result: Arg, parts: Arg) -> tuple:
+    def _product(self, problem: Convolution, choice: Choice, device: Device, result: Arg, parts: Arg) -> KernelCall:
         defines = {
             **self._common(problem, choice),
             **checks(problem, False),
@@ -218,7 +229,7 @@ class FilterPlanes(Planes):
 class ImagePlanes(Planes):
     """Forward convolution and data gradient."""
 
-    def _product(self, problem: Convolution, choice: Choice, device: Device, result: Arg, parts: Arg) -> tuple:
+    def _product(self, problem: Convolution, choice: Choice, device: Device, result: Arg, parts: Arg) -> KernelCall:
         geometry = self.geometry(problem)
         defines = {
             **self._common(problem, choice),
@@ -250,7 +261,7 @@ class ImagePlanes(Planes):
 class ForwardPlanes(ImagePlanes):
     """Forward."""
 
-    name = "tensor_core_forward"
+    direction = "forward"
     problems = (ConvolutionForward,)
     _algo = ConvolutionFwdAlgo.IMPLICIT_PRECOMP_GEMM
     _gathered = "x"
@@ -262,7 +273,7 @@ class ForwardPlanes(ImagePlanes):
 class DataPlanes(ImagePlanes):
     """Data gradient, phase by phase."""
 
-    name = "tensor_core_backward_data"
+    direction = "backward_data"
     problems = (ConvolutionBackwardData,)
     _algo = ConvolutionBwdDataAlgo.ALGO_1
     _gathered = "dy"

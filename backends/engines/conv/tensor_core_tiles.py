@@ -12,6 +12,7 @@ MOST_SPLITS = 256
 _PANEL_ALIGN = 1024  # bytes, of what warpgroups read
 _FILL = 0.7  # of the stages: slices that pass before the first is multiplied
 _PARTS_COST = 4.9  # times a copy of their bytes
+_PLANES_PARTS_COST = 1.0  # where they are stored as they are read
 _MOST_SINGLE = 1.1  # times as many slices may there be where each is of a single tap
 
 
@@ -113,21 +114,27 @@ FILTER_WARPGROUPS = (
     Tile(256, 128, 16, 128, 128, 4, 0.9, wait=680, warpgroups=True),
     Tile(128, 128, 16, 128, 128, 6, 0.8, wait=890, warpgroups=True),
 )
-PLANES = (
-    Tile(128, 128, 16, 128, 128, 3, 0.5, wait=1200, warpgroups=True),
-    Tile(64, 128, 16, 128, 128, 3, 0.45, wait=1000, warpgroups=True),
-    Tile(128, 64, 16, 64, 128, 3, 0.4, wait=900, warpgroups=True),
-    Tile(64, 64, 16, 64, 128, 3, 0.35, wait=800, warpgroups=True),
-    Tile(128, 256, 16, 256, 128, 3, 0.55, wait=1600, warpgroups=True),
-)
-# whose products are each the sum of three
-PLANES_THREE = (
-    Tile(64, 128, 16, 128, 128, 2, 0.55, wait=1500, warpgroups=True),
-    Tile(128, 128, 16, 128, 128, 2, 0.55, wait=1500, warpgroups=True),
-    Tile(64, 64, 16, 64, 128, 2, 0.45, wait=1200, warpgroups=True),
-    Tile(128, 64, 16, 64, 128, 2, 0.5, wait=1200, warpgroups=True),
-    Tile(128, 128, 16, 128, 128, 3, 0.6, wait=1500, warpgroups=True),
-)
+# Of warpgroups and floats in planes, by direction and products: fitted on 800 timings of 17 layers on an H100.
+_ONE = ((128, 128, 3), (64, 128, 3), (128, 64, 3), (64, 64, 3), (128, 256, 3))
+_THREE = ((64, 128, 2), (128, 128, 2), (64, 64, 2), (128, 64, 2), (128, 128, 3))
+
+
+def _planes(sizes: Sequence[tuple[int, int, int]], *figures: tuple[float, int]) -> tuple[Tile, ...]:
+    """Return tiles of such rows, columns and stages, with their shares and waits."""
+    return tuple(
+        Tile(bm, bn, 16, bn, 128, stages, share, wait=wait, warpgroups=True)
+        for (bm, bn, stages), (share, wait) in zip(sizes, figures, strict=True)
+    )
+
+
+PLANES = {
+    ("forward", 1): _planes(_ONE, (0.56, 1500), (0.41, 1820), (0.37, 920), (0.29, 800), (0.61, 1650)),
+    ("backward_data", 1): _planes(_ONE, (0.36, 3120), (0.34, 4390), (0.28, 2110), (0.3, 2970), (0.36, 3440)),
+    ("backward_filter", 1): _planes(_ONE, (0.39, 2830), (0.33, 1920), (0.32, 1820), (0.25, 1300), (0.41, 2220)),
+    ("forward", 3): _planes(_THREE, (0.6, 2970), (0.56, 1500), (0.47, 1180), (0.6, 1820), (0.65, 2110)),
+    ("backward_data", 3): _planes(_THREE, (0.47, 5340), (0.58, 2970), (0.49, 3980), (0.5, 2110), (0.9, 4390)),
+    ("backward_filter", 3): _planes(_THREE, (0.53, 2830), (0.78, 3280), (0.44, 1300), (0.55, 2570), (0.65, 2010)),
+}
 FILTER_TILES = (
     Tile(128, 128, 64, 64, 128, 3, 0.49),
     Tile(64, 128, 32, 64, 128, 3, 0.45),
@@ -173,8 +180,8 @@ class Product:
     `unit`: what multiplies;
     `copies`: slices are copied to local memory while others are multiplied; `taps`: of which K consists, with `run`
     elements each, where the kernel can take slices of single taps, and has to if `single`; `warpgroups`: the
-    fewest rows that a sub-group of theirs has, 0 where there are none; `planes`: floats that pass through registers
-    (conv/mma_planes_float.h), each of whose products is `products` rounded ones.
+    fewest rows that a sub-group of theirs has, 0 where there are none; `planes`: the direction, of floats that pass
+    through registers (conv/mma_planes_float.h), each of whose products is `products` rounded ones.
     """
 
     rows: int
@@ -192,14 +199,14 @@ class Product:
     single: bool = False
     stores: bool = False
     warpgroups: int = 0
-    planes: bool = False
+    planes: str = ""
     products: int = 1
 
     @property
     def tiles(self) -> tuple[Tile, ...]:
         """The tiles that there are kernels for."""
         if self.planes:
-            return tuple(self._used(PLANES if self.products == 1 else PLANES_THREE))
+            return tuple(self._used(PLANES[self.planes, self.products]))
         if self.unit is MMA:
             return (*self._of_warpgroups(), *(FILTER_TILES if self.across else IMAGE_TILES))
         if self.copies:
@@ -322,7 +329,8 @@ class Choice:
         seconds = full * wave(resident) + (wave(-(-rest // units)) if rest else 0)
         seconds = max(seconds, product.bytes / (0.8 * info.bandwidth))
         if self.has_parts:
-            seconds += _PARTS_COST * self.parts_size / info.bandwidth + LAUNCH_SECONDS
+            cost = _PLANES_PARTS_COST if product.planes else _PARTS_COST
+            seconds += cost * self.parts_size / info.bandwidth + LAUNCH_SECONDS
         return seconds
 
 
