@@ -16,7 +16,7 @@ from portadnn.enums import DnnEnum
 from portadnn.operation import operation
 from portadnn.ops.attention.layout import Heads
 from portadnn.ops.batch_norm import parameter_dims
-from portadnn.ops.records import getitem, items
+from portadnn.ops.records import gates, getitem, indexing, losses, optimizers
 from portadnn.problem import FLOAT_TYPES, PROBLEMS, every_problem, packed_strides
 from portadnn.shapes import convolution_output_dims, pooling_output_dims, window_output
 
@@ -300,7 +300,7 @@ def sample_norms(draw, op):
     return kind(**tensors, mode=mode, axis=axis, groups=groups)
 
 
-ITEMS = [record.op for record in (*items.RECORDS, *getitem.RECORDS)]
+ITEMS = [record.op for family in (gates, losses, optimizers, indexing, getitem) for record in family.RECORDS]
 
 
 def strategy(op):
