@@ -136,6 +136,8 @@ class Pass:
         """Return a launch with a work-group for each of the rows, or columns, of that length."""
         items = 1 if self.cpu else min(max(32, 1 << max(length - 1, 1).bit_length()), 256, self.info.max_work_group)
         defines = {f"DTYPE_{self.dtype.name}": 1, "WG": items, **(more or {})}
+        if self.cpu and self.info.backend == "opencl" and self.dtype is DataType.FLOAT:
+            defines["VW"] = max(4, min(16, self.info.simd_width))
         return Launch(device.compile(_FILE, name, defines), (groups,), (items,), args)
 
     def dropout(self, stream: int) -> tuple[tuple[Arg, ...], Defines]:

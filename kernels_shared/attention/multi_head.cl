@@ -10,7 +10,7 @@
 //
 // Host defines
 //   SCHEDULE_CPU, CHUNK      on CPUs
-//   WG                       work-items of a group for a row, a power of two; 1 on CPUs
+//   WG                       work-items of a group for a row, a power of two; 1 on CPUs, with VW floats of a vector
 //   HAS_LENGTHS_Q, HAS_LENGTHS_KV, HAS_WINDOWS, HAS_RESIDUALS, HAS_BIAS   which of these there are
 //   SHARED                   there is no projection: every head has the whole vector
 //   DROPS                    the dropout of this kernel is not 0
@@ -22,14 +22,21 @@
 
 #ifdef SCHEDULE_CPU
 #define ELEMENT_SIZE WG_SIZE(1, 1, 1)
-#define EACH_ELEMENT(size)                                                                                 \
+// runs of a vector's numbers from element `run` on, whose first is worked out once; RUN says how many a vector has
+#define EACH_RUN(size)                                                                                     \
     const i64 last = (GRP(0) + (i64)1) * CHUNK < (size) ? (GRP(0) + (i64)1) * CHUNK : (size);              \
-    for (i64 at = (i64)GRP(0) * CHUNK; at < last; ++at)
+    for (i64 run = (i64)GRP(0) * CHUNK, length = 0; run < last; run += length)
+#define RUN(numbers)                                                                                       \
+    length = (numbers) - run % (numbers);                                                                  \
+    if (length > last - run) length = last - run;
+#define EACH_NUMBER for (i64 i = 0; i < length; ++i)
 #else
 #define ELEMENT_SIZE WG_SIZE(256, 1, 1)
-#define EACH_ELEMENT(size)                                                                                 \
-    const i64 at = (i64)GRP(0) * 256 + LID(0);                                                             \
-    if (at < (size))
+#define EACH_RUN(size)                                                                                     \
+    const i64 run = (i64)GRP(0) * 256 + LID(0), i = 0;                                                     \
+    if (run < (size))
+#define RUN(numbers)
+#define EACH_NUMBER
 #endif
 
 #ifdef HAS_LENGTHS
@@ -78,8 +85,9 @@ KERNEL WG_SIZE(1, 1, 1) mha_draw(TENSOR(u8, states), TENSOR(real, reserve), cons
     const int steps, const int batch, const int beams, const int numbers, const i64 step_t, const i64 step_n, \
         const i64 step_b, const i64 step_v
 #define PLACE                                                                                              \
-    const int c = (int)(at % numbers), t = (int)(at / numbers % steps);                                     \
-    const i64 n = at / numbers / steps % batch, b = at / numbers / steps / batch;                          \
+    RUN(numbers)                                                                                           \
+    const int c = (int)(run % numbers), t = (int)(run / numbers % steps);                                   \
+    const i64 n = run / numbers / steps % batch, b = run / numbers / steps / batch;                        \
     const i64 place = t * step_t + n * step_n + b * step_b + c * step_v;
 
 // rows = a tensor, times the dropout's factors; 0 behind the lengths
@@ -89,9 +97,10 @@ KERNEL ELEMENT_SIZE mha_pack(TENSOR(const T, x), TENSOR(real, rows) LENGTHS_ARG 
     BIND(const T, x);
     BIND(real, rows);
     LENGTHS_BIND DROP_BIND
-    EACH_ELEMENT(size) {
+    EACH_RUN(size) {
         PLACE
-        rows[rows_start + at] = INSIDE(t, n, b) ? LOAD(x, place) * DROP_FACTOR(at) : (real)0;
+        const bool inside = INSIDE(t, n, b);
+        EACH_NUMBER rows[rows_start + run + i] = inside ? LOAD(x, place + i * step_v) * DROP_FACTOR(run + i) : (real)0;
     }
 }
 
@@ -100,9 +109,9 @@ KERNEL ELEMENT_SIZE mha_unpack(TENSOR(const real, rows), TENSOR(T, y), const i64
     GRID_WAIT();
     BIND(const real, rows);
     BIND(T, y);
-    EACH_ELEMENT(size) {
+    EACH_RUN(size) {
         PLACE
-        STORE(y, place, rows[rows_start + at]);
+        EACH_NUMBER STORE(y, place + i * step_v, rows[rows_start + run + i]);
     }
 }
 
@@ -118,7 +127,7 @@ KERNEL ELEMENT_SIZE mha_unpack(TENSOR(const real, rows), TENSOR(T, y), const i64
 #ifdef HAS_RESIDUALS
 #define RESIDUALS_ARG , TENSOR(const T, residuals), const i64 from_t, const i64 from_n, const i64 from_b, const i64 from_v
 #define RESIDUALS_BIND BIND(const T, residuals);
-#define RESIDUAL LOAD(residuals, t * from_t + n * from_n + b * from_b + c * from_v)
+#define RESIDUAL LOAD(residuals, t * from_t + n * from_n + b * from_b + (c + i) * from_v)
 #else
 #define RESIDUALS_ARG
 #define RESIDUALS_BIND
@@ -132,9 +141,11 @@ KERNEL ELEMENT_SIZE mha_finish(TENSOR(const real, rows), TENSOR(T, out) BIAS_ARG
     BIND(const real, rows);
     BIND(T, out);
     BIAS_BIND RESIDUALS_BIND LENGTHS_BIND DROP_BIND
-    EACH_ELEMENT(size) {
+    EACH_RUN(size) {
         PLACE
-        STORE(out, place, INSIDE(t, n, b) ? (rows[rows_start + at] + BIAS_OF(c)) * DROP_FACTOR(at) + RESIDUAL : (real)0);
+        const bool inside = INSIDE(t, n, b);
+        EACH_NUMBER STORE(out, place + i * step_v,
+                          inside ? (rows[rows_start + run + i] + BIAS_OF(c + i)) * DROP_FACTOR(run + i) + RESIDUAL : (real)0);
     }
 }
 
@@ -145,13 +156,15 @@ KERNEL ELEMENT_SIZE mha_split(TENSOR(const real, rows), TENSOR(real, heads) BIAS
     BIND(const real, rows);
     BIND(real, heads);
     BIAS_BIND
-    EACH_ELEMENT(size) {
-        const i64 c = at % numbers, t = at / numbers % steps, h = at / numbers / steps % count;
-        const i64 row = at / numbers / steps / count * steps + t;
+    EACH_RUN(size) {
+        RUN(numbers)
+        const i64 c = run % numbers, t = run / numbers % steps, h = run / numbers / steps % count;
+        const i64 row = run / numbers / steps / count * steps + t;
 #ifdef SHARED
-        heads[heads_start + at] = rows[rows_start + row * numbers + c];
+        EACH_NUMBER heads[heads_start + run + i] = rows[rows_start + row * numbers + c + i];
 #else
-        heads[heads_start + at] = rows[rows_start + (row * count + h) * numbers + c] + BIAS_OF(h * numbers + c);
+        EACH_NUMBER heads[heads_start + run + i] =
+            rows[rows_start + (row * count + h) * numbers + c + i] + BIAS_OF(h * numbers + c + i);
 #endif
     }
 }
@@ -162,16 +175,19 @@ KERNEL ELEMENT_SIZE mha_merge(TENSOR(const real, heads), TENSOR(real, rows), con
     GRID_WAIT();
     BIND(const real, heads);
     BIND(real, rows);
-    EACH_ELEMENT(size) {
-        const i64 c = at % numbers;
+    EACH_RUN(size) {
+        RUN(numbers)
+        const i64 c = run % numbers;
 #ifdef SHARED
-        const i64 t = at / numbers % steps, sequence = at / numbers / steps;
-        real sum = 0;
-        for (int h = 0; h < count; ++h) sum += heads[heads_start + ((sequence * count + h) * steps + t) * numbers + c];
-        rows[rows_start + at] = sum;
+        const i64 t = run / numbers % steps, sequence = run / numbers / steps;
+        EACH_NUMBER {
+            real sum = 0;
+            for (int h = 0; h < count; ++h) sum += heads[heads_start + ((sequence * count + h) * steps + t) * numbers + c + i];
+            rows[rows_start + run + i] = sum;
+        }
 #else
-        const i64 h = at / numbers % count, t = at / numbers / count % steps, sequence = at / numbers / count / steps;
-        rows[rows_start + at] = heads[heads_start + ((sequence * count + h) * steps + t) * numbers + c];
+        const i64 h = run / numbers % count, t = run / numbers / count % steps, sequence = run / numbers / count / steps;
+        EACH_NUMBER rows[rows_start + run + i] = heads[heads_start + ((sequence * count + h) * steps + t) * numbers + c + i];
 #endif
     }
 }
@@ -254,12 +270,39 @@ mha_softmax(TENSOR(real, weights), TENSOR(real, dropped) LENGTHS_Q_ARG LENGTHS_K
     GLOBAL real *of = weights + weights_start + row * keys;
     GLOBAL real *to_keep = dropped + dropped_start + row * keys;
     real top = -INFINITY_OF(real), sum = 0;
+#if WG == 1 && VW > 1
+    typedef vreal some __attribute__((aligned(sizeof(real))));
+    vreal tops = VSPLAT(-INFINITY_OF(real)), sums = VSPLAT(0);
+    i64 at = first;
+    for (; at + VW <= last; at += VW) {
+        const vreal v = *(const GLOBAL some *)(of + at) * scale;
+        tops = v > tops ? v : tops;
+    }
+    UNROLL for (int j = 0; j < VW; ++j) top = fmax(top, LANE(tops, j));
+    for (; at < last; ++at) top = fmax(top, scale * of[at]);
+    for (at = first; at + VW <= last; at += VW) {
+        const vreal e = VEXP(*(const GLOBAL some *)(of + at) * scale - top);
+        *(GLOBAL some *)(of + at) = e;
+        sums += e;
+    }
+    if (at < last) {
+        vreal e = VSPLAT(-INFINITY_OF(real));
+        for (i64 s = at; s < last; ++s) LANE(e, s - at) = scale * of[s] - top;
+        e = VEXP(e);
+        for (i64 s = at; s < last; ++s) of[s] = LANE(e, s - at);
+        sums += e;
+    }
+    UNROLL for (int j = 0; j < VW; ++j) sum += LANE(sums, j);
+#define WEIGHT(s) (of[s] / sum)
+#else
     for (i64 s = first + lid; s < last; s += WG) top = fmax(top, scale * of[s]);
     top = group_max(top, scratch, lid);
     for (i64 s = first + lid; s < last; s += WG) sum += exp(scale * of[s] - top);
     sum = group_sum(sum, scratch, lid);
+#define WEIGHT(s) (exp(scale * of[s] - top) / sum)
+#endif
     for (i64 s = lid; s < keys; s += WG) {
-        const real p = s >= first && s < last ? exp(scale * of[s] - top) / sum : (real)0;
+        const real p = s >= first && s < last ? WEIGHT(s) : (real)0;
         of[s] = p;
 #ifdef DROPS
         to_keep[s] = p * DROP_FACTOR(row * keys + s);
