@@ -192,6 +192,9 @@ class Calls(Binding):
         """Leave out overloads for other kinds of things, and those of one place in different files."""
         if len(found) == 1 or any(k.function.condition for k in found):
             return found[:_FEW_DEFINITIONS]
+        owners = {types.simple(k.function.owner) for k in found}
+        if len(owners) == len(found) and "" not in owners:  # a virtual method, of several classes
+            return found[:_MOST_DEFINITIONS]
         mine = "" if self.frame.function is None else self.frame.function.of
         if mine and any(k.function.of == mine for k in found):  # methods of the same specialization
             found = [k for k in found if k.function.of in (mine, "")]

@@ -57,10 +57,11 @@ class Globals(Memory):
             return self._of_parameter(owner, name, short) if owner else None
         wanted = name.replace(" ", "")
 
-        def fitness(pair: tuple[Declare, Unit]) -> tuple[bool, bool, bool, bool]:
+        def fitness(pair: tuple[Declare, Unit]) -> tuple[bool, bool, bool, bool, bool]:
             declared, unit = pair
             exact = declared.name.replace(" ", "") == wanted
-            return (exact, "<" not in declared.name, unit is self.frame.unit, declared.value is not None)
+            mine = not owner and bool(self.frame.this_class) and types.owner_of(declared.name) == self.frame.this_class
+            return (mine, exact, "<" not in declared.name, unit is self.frame.unit, declared.value is not None)
 
         best = max(found, key=fitness)
         if best[0].value is None:

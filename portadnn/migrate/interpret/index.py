@@ -10,7 +10,7 @@ from ..frontend.methods import makers
 from ..libraries import is_library
 from ..model.kinds import kind_of
 from ..names import enumerators_of, values_of_both
-from ..program import Braces, Cast, Class, Constant, Declare, Function, Name, Parameter, Unit
+from ..program import Braces, Cast, Class, Constant, Declare, Expression, Function, Name, Parameter, Unit
 from . import types
 from .nearby import Nearby
 from .parts import assigned_names, declarations, enumerators, given_arguments, given_members, pointed_at
@@ -61,6 +61,7 @@ class Index:
     _assigned: dict[int, frozenset[str]] = field(default_factory=dict)
     _assigned_members: dict[int, frozenset[str]] = field(default_factory=dict)
     _given: dict[tuple[str, str], set[str]] | None = None
+    _expressions: dict[tuple[str, str], list[Expression]] | None = None
     _pointed: frozenset[str] | None = None
     _arguments: dict[tuple[str, int], set[str]] | None = None
     _numbers: dict[str, dict[str, tuple[Constant, ...]]] = field(default_factory=dict)
@@ -189,6 +190,16 @@ class Index:
         if sum(any(one.name == member for one in some[0][0].members) for some in self.classes.values()) == 1:
             found |= given.get(("", member), set())
         return tuple(sorted(name for name in found if "_ALGO_" in name or name.startswith("miopenConv")))
+
+    def only_given(self, class_name: str, member: str) -> Expression | None:
+        """Return what a member of a class is given where the program gives it one thing, in one place."""
+        if self._expressions is None:
+            self._expressions = {}
+            for known in self.all:
+                for owner, name, value in given_members(known.function):
+                    self._expressions.setdefault((types.simple(owner), name), []).append(value)
+        found = [*self._expressions.get((class_name, member), ()), *self._expressions.get(("", member), ())]
+        return found[0] if len(found) == 1 else None
 
     def _given_members(self) -> dict[tuple[str, str], set[str]]:
         if self._given is None:

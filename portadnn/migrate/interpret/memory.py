@@ -10,16 +10,18 @@ from dataclasses import dataclass, field, replace
 from ..model import symbols
 from ..model.kinds import library_of
 from ..model.state import State, Thing, unified
-from ..program import Class, Declare, Function, Unit
+from ..program import Class, Declare, Expression, Function, Unit
 from ..values import POSSIBLY, UNKNOWN, Value, items, join, known, thing, unknown
 from . import types
 from .index import Index
 from .kept import KeptSettings, is_algorithm
+from .parts import has_calls
 
 _SYMBOLIC = re.compile(r"\[(?!-?\d+\]|=)[^\[\]]*\]")  # of a map, [=key] is an entry that is known
 _ENUMERATION = re.compile(
     r"(?:cudnn|miopen)\w*(?:Mode|Format|DataType|Op|Propagation|RNNAlgo|SoftmaxAlgorithm|MathType)_t$"
 )
+_SIZE = re.compile(r"(?:work_?space|scratch|\bws)\w*$", re.IGNORECASE)
 _LONGEST_PATH = 300
 _LONGEST_ARRAY = 16
 
@@ -133,6 +135,8 @@ class Memory:
                 return join(known(constant) for constant in mine)
         if is_algorithm(type_) and (class_ := self.class_at(parent_of(path))) is not None:
             return self._algorithm_at_first(path, types.bare(type_), class_)
+        if _SIZE.search(path) and (size := self._size_at_first(path, type_)) is not None:
+            return size
         return unknown(path, types.bare(type_))
 
     def _algorithm_at_first(self, path: str, type_: str, class_: Class) -> Value:
@@ -144,6 +148,20 @@ class Memory:
         constants = [known(one) for one in self.index.algorithms_of(types.simple(class_.name), name)]
         first = unknown(path, type_)
         return join((first, *chosen, *constants, POSSIBLY)) if chosen or constants else first
+
+    def _size_at_first(self, path: str, type_: str) -> Value | None:
+        """Return the size of a workspace that a member has everywhere: a constant that it is given in one place."""
+        class_ = self.class_at(parent_of(path))
+        name = re.split(r"\.|->", path)[-1]
+        if class_ is None or not symbols.is_integer(types.bare(type_)) or self.index.may_be_written(name):
+            return None
+        given = self.index.only_given(types.simple(class_.name), name)
+        value = UNKNOWN if given is None or has_calls(given) else self.evaluate(given)
+        return value if value.kind == "known" and isinstance(value.data, int) and value.data > 0 else None
+
+    @abstractmethod
+    def evaluate(self, expression: Expression, use: str = "checked") -> Value:
+        """Follow an expression and return its value."""
 
     def _kept(self, path: str, kind: str) -> dict[str, Value]:
         """Return what a descriptor that came from outside in a member of an object possibly is set to."""

@@ -11,7 +11,7 @@ from ..program import Cast, Constant, Expression, Invocation, Lambda, Member, Na
 from ..values import UNKNOWN, Value, items, known, pointer, thing, unknown
 from . import types
 from .containers import Containers
-from .memory import written
+from .memory import parent_of, written
 from .texts import argument_texts
 
 _ALLOCATES = re.compile(  # through the address of a pointer; the size is the second argument
@@ -323,7 +323,7 @@ class Outside(Containers):
             self.lose(value)
             for option in value.options:
                 if option.kind == "pointer":
-                    self.forget(str(option.data), why=why)
+                    self.forget(self._whole(str(option.data)), why=why)
 
     def _forget_outputs(self, call: Invocation, values: list[Value]) -> None:
         """Forget what a function that does no harm to descriptors may have written to: addresses taken for the call."""
@@ -332,7 +332,13 @@ class Outside(Containers):
             inner = argument.value if isinstance(argument, Cast) else argument
             taken = isinstance(inner, Operation) and inner.operator == "&x"
             if taken and value.kind == "pointer" and not self._holds_thing(str(value.data)):
-                self.forget(str(value.data), why=why)
+                self.forget(self._whole(str(value.data)), why=why)
+
+    def _whole(self, path: str) -> str:
+        """Return the array of a number that something gets the address of: it gets those behind it, too."""
+        type_ = self.types.get(path, "")
+        holds = self.index.kind_of(type_) or self.index.class_of(type_) is not None
+        return parent_of(path) if path.endswith("]") and not holds else path
 
     def _holds_thing(self, path: str) -> bool:
         value = self.state.variables.get(path)

@@ -24,6 +24,7 @@ from ..program import (
     Member,
     Name,
     Operation,
+    Span,
     Statement,
     Switch,
     Try,
@@ -254,8 +255,8 @@ class Statements(Loops):
             fixed = types.template_arguments(types.bare(type_))
             if len(values) == 1 and values[0].kind == "items":
                 self.write_elements(path, list(values[0].data))
-            elif not values and len(fixed) == 2 and fixed[1].isdigit():  # std::array
-                self.write(f"{path}.#length", known(int(fixed[1]), "size_t"))
+            elif not values and len(fixed) == 2 and not types.is_map(type_) and "array" in type_:
+                self.write(f"{path}.#length", self.length_of(fixed[1], statement.span))
             else:
                 self.set_length(path, values[0] if values else known(0, "size_t"), type_)
                 if len(values) == 2:
@@ -270,6 +271,12 @@ class Statements(Loops):
             values = [self.evaluate(argument) for argument in statement.arguments]
             if len(values) == 1:
                 self.assign(path, self.cast(values[0], type_))
+
+    def length_of(self, text: str, span: Span) -> Value:
+        """Return the length that a ``std::array`` has by its type: a number, or a constant of the program."""
+        if text.isdigit():
+            return known(int(text), "size_t")
+        return self.evaluate(Name(text, span)) if re.fullmatch(r"[\w:]+", text) else UNKNOWN
 
     # Branches ---------------------------------------------------------------------------------------------------
 

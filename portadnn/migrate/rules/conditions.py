@@ -193,7 +193,7 @@ def _constant(text: str) -> Any:
 
 def _is(wanted: Any, value: Value, situation: Situation) -> bool | None:
     if value.kind != "known":
-        return False
+        return None if value.kind in ("pointer", "thing") else False  # what stands there is not known
     if isinstance(wanted, str):
         return is_enumerator(value.data, wanted, situation.event.library)
     return not isinstance(value.data, str) and value.data is not None and bool(value.data == wanted)

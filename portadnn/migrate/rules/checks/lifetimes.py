@@ -61,7 +61,7 @@ def never_destroyed(situation: Situation) -> Iterator[Hit]:
         return
     destroy = destroyer_of(event.function)
     destroyed = once(situation.journal, "destroyed", _Destroyed)
-    near = destroyed.near.get((event.library, _scope(event)))
+    near = destroyed.near.get((event.library, _scope(event))) or destroyed.near.get((event.library, _function(event)))
     if near is None or destroyed.may_be(event, str(argument.value.data)):
         return
     deed = situation.journal.get(event.number)
@@ -83,6 +83,10 @@ def _scope(event: Event) -> str:
         owner, separator, _ = function.rpartition("::")
         if separator:
             return owner
+    return _function(event)
+
+
+def _function(event: Event) -> str:
     return f"{event.place.file}: {event.within}"
 
 
@@ -126,12 +130,16 @@ class _Destroyed:
 
     def _note(self, deed: Deed, function: str, library: Library, journal: Mapping[int, Deed]) -> None:
         self.functions.add(function)
-        self.near[library, _scope(deed.event)] = deed
         things = [thing for parameter, thing in deed.things.items() if parameter != "handle"]
+        creators = [journal.get(thing.created) if thing.created is not None else None for thing in things]
+        own = bool(things) and all(
+            creator is not None and creator.event.within == deed.event.within and "this" not in thing.id
+            for thing, creator in zip(things, creators, strict=True)
+        )
+        self.near[library, _function(deed.event) if own else _scope(deed.event)] = deed
         if not things or any(thing.many or (not thing.certain and "[" in thing.id) for thing in things):
             self._anything.add(function)
-        for thing in things:
-            creator = journal.get(thing.created) if thing.created is not None else None
+        for thing, creator in zip(things, creators, strict=True):
             if creator is None or not thing.certain:
                 self._named.add((function, _member(thing.id)))
             else:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from ...events import Argument, Event
 from ...findings import Certainty
 from ...model.state import Deed
-from ...values import Value, constants
+from ...values import Value, constants, same
 from ..convolutions import (
     Direction,
     Match,
@@ -104,6 +104,11 @@ def workspace_is_small(situation: Situation) -> Iterator[Hit]:
     if announced is not None and not size.origins:
         if announced > 0 and situation.event.origin == "source":  # in a log all sizes are numbers
             given = {"given": f"{announced} bytes", "need": "how many are needed was not asked"}
+            yield Hit("possible", about, {**words, **given})
+        return
+    if allocated is not None and _queries(situation, allocated) and not size.origins and size.data is not None:
+        if same(size, allocated) is not True and size.kind == "unknown" and about is not None:
+            given = {"given": "what a query said", "need": "another size is announced"}
             yield Hit("possible", about, {**words, **given})
         return
     asked = _queries(situation, size)

@@ -21,6 +21,7 @@ from ...program import (
     Loop,
     Member,
     Name,
+    Operation,
     Unit,
 )
 from ..registry import source_check
@@ -103,10 +104,14 @@ def result_field(unit: Unit) -> Iterator[SourceHit]:
         types: dict[str, str] | None = None
         nearest: dict[str, str] = {}  # the same name may be declared in several blocks
         elements: dict[str, str] = {}  # what an algorithm of the standard library calls an element of results
-        told: set[str] = set()
+        told: set[tuple[str, str]] = set()
         for node in inside(function.body):
             if isinstance(node, Declare):
                 nearest[node.name] = _type_of(unit, node)
+                if re.search(r"\bauto\b", node.type) and isinstance(node.value, Index | Name | Member | Operation):
+                    types = _types(unit, function) if types is None else types
+                    over = _variable(node.value)
+                    nearest[node.name] = nearest.get(over, "") or types.get(over, "") or node.type
             for name, over in _elements(node):
                 types = _types(unit, function) if types is None else types
                 if _result(unit, nearest.get(over, "") or types.get(over, "")):
@@ -124,8 +129,8 @@ def result_field(unit: Unit) -> Iterator[SourceHit]:
             perhaps = not result and _NAMED.search(name) and _of_template(nearest.get(name) or types.get(name, ""))
             if perhaps and _has_results(unit):
                 instead = _LACKING.get(node.name) or f"it is called {', '.join(_IN_MIOPEN.values())}"
-            if instead and instead not in told:
-                told.add(instead)
+            if instead and (name, instead) not in told:
+                told.add((name, instead))
                 certainty: Certainty = "possible" if perhaps else "proven"
                 yield SourceHit(node.span, certainty, {"text": node.name, "instead": instead})
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .... import mapping
 from ...interpret.texts import split_arguments
-from ...names import values_of_cudnn
+from ...names import shared_enumerations, values_of_cudnn
 from ...program import (
     Block,
     Cast,
@@ -18,6 +18,7 @@ from ...program import (
     If,
     Invocation,
     Jump,
+    Member,
     Name,
     Operation,
     Switch,
@@ -26,7 +27,7 @@ from ...program import (
 from ..hints import identifiers
 from ..registry import source_check
 from ..situation import SourceHit
-from ..walking import callee, inside, invocations, plain, walk
+from ..walking import callee, inside, invocations, plain, variable, walk
 
 _INTEGER = re.compile(
     r"^(const |constexpr |static )*((un)?signed |u?int\d*_t|int|long|short|char|size_t|unsigned)[\w ]*$"
@@ -89,9 +90,9 @@ _DOUBLE = re.compile(r"double|float64|f64", re.IGNORECASE)
 @source_check("name")
 def double_as_float(unit: Unit) -> Iterator[SourceHit]:
     """Find a table of types that says miopenFloat for double."""
-    for variable in unit.variables:
-        if _OF_DOUBLE.search(variable.name) and _says_float(variable.value):
-            yield SourceHit(variable.span, words={"name": variable.name})
+    for one in unit.variables:
+        if _OF_DOUBLE.search(one.name) and _says_float(one.value):
+            yield SourceHit(one.span, words={"name": one.name})
     for function in unit.functions:
         yield from _returned(function)
 
@@ -141,6 +142,31 @@ def _as_integer(node: Any) -> str:
     if isinstance(node, (Cast, Declare)) and isinstance(node.value, Name) and _INTEGER.match(node.type.strip()):
         return node.value.name
     return ""
+
+
+@source_check("value", "enumeration")
+def number_from_outside(unit: Unit) -> Iterator[SourceHit]:
+    """Find an int that becomes an enumerator of cuDNN whose numbers are others in MIOpen."""
+    for function in unit.functions:
+        types: dict[str, str] | None = None
+        for node in inside(function.body):
+            if not isinstance(node, Cast) or not isinstance(node.value, Name | Member):
+                continue
+            enumeration = shared_enumerations().get(plain(node.type))
+            if enumeration is None or all(v.number == v.miopen_number for v in enumeration.values if v.cudnn):
+                continue
+            types = _declared(unit, function) if types is None else types
+            if _INTEGER.match(types.get(variable(node.value), "").strip()):
+                words = {"value": variable(node.value), "enumeration": plain(node.type)}
+                yield SourceHit(node.span, "possible", words)
+
+
+def _declared(unit: Unit, function: Function) -> dict[str, str]:
+    """Return the types of a function's parameters and variables, and of its class's members, by their names."""
+    mine = [class_ for class_ in unit.classes if class_.name == function.owner]
+    types = {member.name: member.type for class_ in mine for member in class_.members}
+    types |= {parameter.name: parameter.type for parameter in function.parameters}
+    return types | {node.name: node.type for node in inside(function.body) if isinstance(node, Declare)}
 
 
 # A25 -------------------------------------------------------------------------------------------------------------
