@@ -126,6 +126,8 @@ class LibraryCalls(Objects):
         name = of_version(name)
         if takes_mode(name) and len(call.arguments) > 1 and self._is_mode(call.arguments[1]):
             name = by_mode(name)
+        if name in mapping.table().functions:
+            call = replace(call, arguments=self._spread(call.arguments))
         parameters = effects.signature(name, len(call.arguments))
         texts = argument_texts(call)
         arguments = tuple(
@@ -135,6 +137,26 @@ class LibraryCalls(Objects):
         if where is not None:  # the helper's text is not where the call is told of
             arguments = tuple(replace(argument, place=where) for argument in arguments)
         return self.emit(name, arguments, call.span, call.text, self._status(use), where, written=written)
+
+    def _spread(self, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
+        """Return arguments with the several that a macro stands for (``#define SIZES 3, 3``) in its place."""
+        result: list[Expression] = []
+        for argument in arguments:
+            given = None
+            if isinstance(argument, Name) and argument.name.isupper():
+                found = self.index.variables_named(argument.name)
+                given = found[0][0].value if found and found[0][0].type == "#define" else None
+            if not isinstance(given, Operation) or given.operator != ",":
+                result.append(argument)
+                continue
+            waiting: list[Expression] = [given]
+            while waiting:
+                one = waiting.pop()
+                if isinstance(one, Operation) and one.operator == ",":
+                    waiting += reversed(one.operands)
+                else:
+                    result.append(one)
+        return tuple(result)
 
     def _is_mode(self, expression: Expression) -> bool:
         """Whether an argument is an activation mode, which cuDNN took in place of a descriptor before version 4."""

@@ -104,7 +104,13 @@ def _missing(situation: Situation, direction: Direction, finds: Earlier, sources
     found_elsewhere = situation.mentioned & set(direction.finds(situation.event.library))
     if sources.all or (situation.whole and not found_elsewhere):
         return "proven"
-    return "possible" if sources.some or finds.of(Match.OTHER) else None
+    told = sources.some and (sources.chosen or not _from_elsewhere(situation.value("algo")))
+    return "possible" if told or finds.of(Match.OTHER) else None
+
+
+def _from_elsewhere(value: Value) -> bool:
+    """Tell whether an algorithm may come from a function that was not followed, which may search."""
+    return any(option.kind == "unknown" and "~" in str(option.data) for option in value.options)
 
 
 def _why(sources: Sources, others: list[Deed], origin: str) -> str:
