@@ -18,9 +18,11 @@ from portadnn_backends.attention.operands import Operands
 
 pytest.importorskip("torch")
 
+# tiles without keys among others, more than a work-group's copies are ahead: the host has one work-group for all of them
+EMPTY = Case(sizes=(5, 1, 1, 1, 66, 66, 64, 64), lengths=([66, 66, 66, 0, 66], [66, 0, 66, 66, 5]))
 CASES = {
     "causal": (D.BFLOAT16, Case(sizes=(1, 1, 1, 1, 140, 290, 64, 64), options={"use_causal_mask": True}, bshd=True)),
-    "padding": (D.HALF, Case(sizes=(2, 1, 1, 1, 140, 200, 64, 64), lengths=([140, 20], [200, 0]))),
+    "empty tiles": (D.HALF, EMPTY),
 }
 BAND = {"use_alibi_mask": True, "diagonal_alignment": "BOTTOM_RIGHT", "left_bound": 150, "right_bound": 1}
 EVERYTHING = Case(
@@ -28,11 +30,15 @@ EVERYTHING = Case(
 )
 # the first are as the device takes them; it leaves the others to other kernels until a GPU has run them
 LONG = {
+    "padding": (D.HALF, Case(sizes=(2, 1, 1, 1, 140, 200, 64, 64), lengths=([140, 20], [200, 0]))),
     "long rows": (D.HALF, Case(sizes=(1, 1, 1, 1, 70, 300, 128, 128))),
     "negative scale": (D.HALF, Case(sizes=(1, 2, 1, 1, 66, 290, 80, 96), scale=-0.37)),
     "everything": (D.HALF, EVERYTHING),
     "longer keys": (D.HALF, Case(sizes=(1, 1, 1, 1, 66, 290, 192, 128), options={"use_causal_mask": True})),
     "longest rows": (D.BFLOAT16, Case(sizes=(1, 1, 1, 1, 80, 200, 256, 256))),
+    "tiles of longer keys": (D.HALF, replace(EMPTY, sizes=(5, 1, 1, 1, 66, 66, 192, 128))),
+    "tiles of longest rows": (D.HALF, replace(EMPTY, sizes=(5, 1, 1, 1, 66, 66, 256, 256))),
+    "empty tiles, long rows": (D.BFLOAT16, replace(EMPTY, sizes=(5, 1, 1, 1, 66, 66, 128, 128))),
     "no scale": (D.HALF, Case(sizes=(1, 1, 1, 1, 70, 140, 64, 64), scale=0.0, options={"use_causal_mask": True})),
     "bias": (D.HALF, Case(sizes=(1, 2, 2, 2, 70, 140, 64, 64), bias=(1, 2, 70, 140), blocks=True)),
     "mask of dropout": (D.HALF, Case(sizes=(1, 2, 2, 2, 70, 140, 96, 80), dropout="mask")),
@@ -88,6 +94,7 @@ def test_a_work_group_takes_tiles_in_turn(name, tmp_path, monkeypatch):
 SMALL = Case(sizes=(1, 1, 1, 1, 70, 130, 64, 64), options={"use_causal_mask": True}, bshd=True)
 BACKWARD = {"small": (D.BFLOAT16, SMALL)}
 BACKWARD_LONG = {
+    "empty tiles": (D.HALF, EMPTY),
     "causal": (D.HALF, replace(SMALL, sizes=(1, 2, 1, 1, 140, 290, 64, 64))),
     "keys": (D.HALF, Case(sizes=(1, 2, 1, 1, 140, 100, 128, 128))),
     "negative scale": LONG["negative scale"],

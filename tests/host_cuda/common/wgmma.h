@@ -128,8 +128,12 @@ DEVICE void barrier_arrive(u32 at) {
     }
 }
 DEVICE bool barrier_passed(u32 at, int odd) { return phase_at(at).phase % 2 != odd; }
+#define MOST_TURNS 50000  // of all work-items, until one that waits is taken to wait for ever
 DEVICE void barrier_wait(u32 at, int odd) {
-    while (!barrier_passed(at, odd)) give_way();
+    for (int turns = 0; !barrier_passed(at, odd); ++turns) {
+        if (turns == MOST_TURNS) __builtin_trap();
+        give_way();
+    }
 }
 static Meeting numbered[16];
 DEVICE void turn_wait(int number, int count) { numbered[number].wait(count); }
