@@ -35,6 +35,7 @@ DELIBERATE = (  # stage and message of a refusal of cuDNN's, and why portadnn ta
     ("build_operation_graph", "detail::finalize", "types and strides that cuDNN's operations refuse, computed here"),
     ("validate", "stride for the last dimension", "heads of attention with gaps"),
     ("build_plans", "COMPILATION_FAIL", "cuDNN cannot compile its own kernel for it"),
+    ("execute", "misaligned address", "cuDNN's vectors need strides that are multiples of them; the process ends"),
     ("execute", "received null", "a plan here that needs no workspace"),
     ("execute", "CUDNN_STATUS_NOT_SUPPORTED", "cuDNN's kernel refuses the type when it is launched; computed here"),
 )
@@ -44,6 +45,11 @@ REFUSED = (  # a rule by which portadnn refuses what cuDNN takes, and why
     ("PG-REDUCE-002", "the dims of an output contradict its operation; cuDNN writes past them or leaves some out"),
     ("PG-GRAPH-007", "a result goes nowhere; cuDNN computes nothing, or writes to no address"),
     ("PG-PACK-004", "a buffer is shorter than its tensor; cuDNN reads or writes past it"),
+    ("PG-TENSOR-004", "a tensor without elements, which cuDNN's attention alone takes"),
+)
+OFF = (  # a program that both take, by its kind, what is unusual, and dims of a tensor; and what cuDNN does
+    ("pointwise", "a rank more", 5, "of five dims cuDNN 9.19 writes 16 elements"),
+    ("conv", "a stride of 0", 4, "cuDNN reads an operand whose stride is 0 as if it were dense"),
 )
 SAME = {"HALF": 2e-2, "BFLOAT16": 6e-2, "FLOAT": 1e-2}  # of the largest number: TF32 and other orders of sums
 
@@ -241,7 +247,7 @@ def difference(one: Any, other: Any) -> float:
     """Return the largest difference of outputs, relative to the largest number of each."""
     worst = 0.0
     for name in one:
-        want, got = (np.asarray(found[name], np.float64) for found in (one, other))
+        want, got = (np.asarray(found[name], np.float64).squeeze() for found in (one, other))
         if want.shape != got.shape:
             return float("inf")
         finite = np.isfinite(want)
@@ -269,6 +275,12 @@ def judged(drawn: Program, folder: str) -> tuple[str, list[float]]:
     return ("portadnn is off" if found[2] > allowed else "cuDNN is off"), found
 
 
+def fits(drawn: Program, kind: str, fault: str, rank: int) -> bool:
+    """Tell whether a program is of a kind, has that fault, and a tensor of so many dims."""
+    ranks = {len(said["dim"]) for said in drawn["tensors"].values()}
+    return (drawn["kind"], drawn["fault"]) == (kind, fault) and rank in ranks
+
+
 def compared(found: list[dict[int, Answer]], arguments: argparse.Namespace, folder: str) -> list[dict[str, Any]]:
     """Return a row for each program that both ran."""
     rows = []
@@ -281,6 +293,8 @@ def compared(found: list[dict[int, Answer]], arguments: argparse.Namespace, fold
         took = [said["stage"] == "done" for said in (theirs, ours)]
         if all(took):
             row["verdict"], row["differences"] = judged(drawn, folder)
+            off = [why for *one, why in OFF if row["verdict"] == "cuDNN is off" and fits(drawn, *one)]
+            row.update({"verdict": "deliberate", "why": off[:1]} if off else {})
         elif took[0]:
             known = [why for rule, why in REFUSED if f"[{rule}]" in ours["message"]]
             row["verdict"], row["why"] = ("deliberate" if known else "only cuDNN takes it"), known[:1]

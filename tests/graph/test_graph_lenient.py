@@ -175,6 +175,29 @@ def test_another_type_of_16_bits_is_taken_as_memory(handle, stored, passed):
     assert notes(g) == ["PG-PACK-005", "PG-PACK-005"]
 
 
+@pytest.mark.parametrize("scale", [(1, 6, 1), (6, 1, 1), (6,), (1, 6, 1, 1, 1)])
+@pytest.mark.parametrize("kind", ["layernorm", "rmsnorm"])
+def test_gradients_of_norms_take_scales_of_any_rank(handle, kind, scale):
+    """cuDNN 9.19 reads as many numbers as there are in a row, whatever the dims are."""
+    found = []
+    for dims in (scale, (1, 6, 1, 1)):
+        g = new(handle)
+        rows = {"grad": given(g, (4, 6, 1, 1)), "input": given(g, (4, 6, 1, 1)), "scale": given(g, dims)}
+        rows |= {"mean": given(g, (4, 1, 1, 1))} if kind == "layernorm" else {}
+        rows["inv_variance"] = given(g, (4, 1, 1, 1))
+        more = {"has_dbias": True} if kind == "rmsnorm" else {}
+        outs = getattr(g, f"{kind}_backward")(**rows, **more)
+        for one in outs:
+            one.set_output(True)
+        g.build()
+        pack = {tensor: floats(*tensor.get_dim(), seed=i) for i, tensor in enumerate(rows.values())}
+        pack |= {one: np.zeros(one.get_dim(), np.float32) for one in outs}
+        g.execute(pack)
+        found.append([pack[one].ravel() for one in outs])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_none_where_there_is_a_default(handle):
     """cudnn-frontend 1.32 leaves out what is None: types, modes, alignments, lists of tensors."""
     types_of = dict.fromkeys(("io_data_type", "intermediate_data_type", "compute_data_type"))

@@ -5,9 +5,11 @@ The parameters say what is normalised together: the axes along which ``scale`` h
 
 from __future__ import annotations
 
+import math
+
 from ..api.arguments import flag, member_of
 from ..enums import norm_forward_phase
-from ..layout import Dims, channels_last, like, row_major
+from ..layout import Dims, channels_last, like, row_major, span
 from ..node import Attribute, Kind, Node, Port, register
 from .batch_norm import demand_scalars
 from .reduction import channel_dims
@@ -28,6 +30,26 @@ def _demand_pattern(node: Node, scale: Dims, *, fixed: int = 0) -> None:
             got=list(scale),
             fix=f"use dims {ones} to normalise the last dim",
         )
+
+
+def _settle_rank(node: Node, port: str, ends: bool) -> None:
+    """Give an input with another number of dims than x, but sizes of x's own, x's number of them.
+
+    cuDNN reads as many packed numbers as it needs there, whatever their dims are. They are x's last dims (`ends`), as
+    scale is, or the first ones, as statistics are.
+    """
+    x, given = node.dims("X"), node.inputs[port]
+    dims = given.get_dim()
+    if len(dims) == len(x) or not dims or given.producer is not None:
+        return
+    if span(dims, node.strides(port)) != math.prod(dims):
+        return
+    left, found = [size for size in dims if size != 1], [1] * len(x)
+    for axis in reversed(range(len(x))) if ends else range(len(x)):
+        if left and x[axis] == left[-1 if ends else 0]:
+            found[axis] = left.pop(-1 if ends else 0)
+    if not left:
+        given.set_dim(found).set_stride(like(tuple(found), x, node.strides("X")))
 
 
 def statistics_dims(kind: str, x: Dims, scale: Dims) -> Dims:
@@ -70,6 +92,10 @@ def _forward(node: Node) -> None:
 
 def _backward(node: Node) -> None:
     kind = node.kind.name
+    if kind in ("layernorm_backward", "rmsnorm_backward"):
+        _settle_rank(node, "SCALE", ends=True)
+    if kind == "rmsnorm_backward":
+        _settle_rank(node, "INV_VARIANCE", ends=False)
     x, parameters = node.dims("X"), parameter_dims(kind, node)
     node.demand_dims("DY", x, "as X")
     node.demand_dims("SCALE", parameters, "as the parameters of this normalisation")
