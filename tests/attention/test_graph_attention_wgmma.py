@@ -18,7 +18,7 @@ from portadnn_backends.attention.operands import Operands
 
 pytest.importorskip("torch")
 
-# tiles without keys among others, more than a work-group's copies are ahead: the host has one work-group for all of them
+# tiles without keys among others, more than a work-group copies ahead: the host has one work-group for all of them
 EMPTY = Case(sizes=(5, 1, 1, 1, 66, 66, 64, 64), lengths=([66, 66, 66, 0, 66], [66, 0, 66, 66, 5]))
 CASES = {
     "causal": (D.BFLOAT16, Case(sizes=(1, 1, 1, 1, 140, 290, 64, 64), options={"use_causal_mask": True}, bshd=True)),
