@@ -107,6 +107,34 @@ def test_second_derivatives_of_transforms(name):
     torch.testing.assert_close(twice(lambda *t: case.ours(*t, backend="reference")), twice(case.theirs))
 
 
+def dual(call, x):
+    with torch.autograd.forward_ad.dual_level():
+        return call(torch.autograd.forward_ad.make_dual(x, x))
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script`:DeprecationWarning")  # PyTorch's own forward mode calls it
+@pytest.mark.parametrize("name", ["conv2d", "relu", "layer_norm", "max_pool2d"])
+@pytest.mark.parametrize("mode", ["jvp", "jacfwd", "hessian", "dual"])
+def test_forward_mode_is_refused(name, mode):
+    """By name, in all of PyTorch's ways; what has no tangent is computed."""
+    case = next(case for case in functions.CASES if case.name == name)
+    x, *rest = [t.detach() for t in case.tensors()]
+
+    def call(x):
+        return case.ours(x, *rest, backend="reference").square().sum()
+
+    run = {
+        "jvp": lambda: torch.func.jvp(call, (x,), (x,)),
+        "jacfwd": lambda: torch.func.jacfwd(call)(x),
+        "hessian": lambda: torch.func.hessian(call)(x),
+        "dual": lambda: dual(call, x),
+    }
+    with pytest.raises(NotSupported, match="no forward-mode derivative of"):
+        run[mode]()
+    with torch.autograd.forward_ad.dual_level():
+        torch.testing.assert_close(call(x), case.theirs(x, *rest).square().sum())
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_gradient_penalty(training):
     """A critic's norm of its gradient, with batch norms of modules, which update running statistics, has gradients."""

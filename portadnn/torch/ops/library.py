@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.utils import _pytree
 
 from .replay import Full, Repeating, hashable, layouts, without_grad
-from .twice import refusal
+from .twice import forward_mode_refusal, refusal
 
 LIBRARY = torch.library.Library("portadnn", "FRAGMENT")
 NAMES: list[str] = []  # of what is defined here; the Graph API's operators for PyTorch are of the same namespace
@@ -43,7 +44,7 @@ class Operator:
         found = layouts(numbers, tensors)
         if found is not None:
             return self._call(self._repeating.find(found[0], numbers), tensors, found[1])
-        if torch._C._are_functorch_transforms_active():
+        if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
             return self.function.apply(*args)
         return self.op(*args)
 
@@ -118,7 +119,9 @@ def operator(
     made = Operator(op, kernel, setup, backward)
     mapped = fold or _one_by_one(made)
     torch.library.register_autograd(qualified, backward, setup_context=setup, lib=LIBRARY)
-    made.function = function(name, forward=op, setup_context=setup, backward=backward, vmap=mapped)
+    made.function = function(
+        name, forward=op, setup_context=setup, backward=backward, vmap=mapped, jvp=forward_mode_refusal(name)
+    )
     if hasattr(torch.library, "register_vmap"):  # from torch 2.5 on; 2.4 maps functions alone
         torch.library.register_vmap(qualified, mapped, lib=LIBRARY)
     return made

@@ -58,6 +58,18 @@ def refusal(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return lambda ctx, inputs, output: None, backward
 
 
+def forward_mode_refusal(name: str) -> Callable[..., Any]:
+    """Return an operator's derivative in forward mode, which is NotSupported."""
+
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        raise NotSupported(
+            f"portadnn.torch has no forward-mode derivative of {name} (torch.func.jvp, jacfwd and hessian, dual numbers):"
+            " use reverse mode (vjp, jacrev), or let PyTorch compute this module (Substitution.restore)"
+        )
+
+    return jvp
+
+
 def activation_gradient(
     y: torch.Tensor, dy: torch.Tensor, x: torch.Tensor, mode: str, ceiling: float, coef: float
 ) -> torch.Tensor:
