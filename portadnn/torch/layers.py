@@ -16,6 +16,7 @@ from portadnn.ops.batch_norm import BN_MIN_EPSILON
 from . import ops
 from .marks import passes
 from .ops.convolution import convolution
+from .ops.places import Place
 
 LAYERS: dict[type[nn.Module], type[nn.Module]] = {}  # PyTorch's class: ours
 REPLACED: set[type[nn.Module]] = set()
@@ -76,6 +77,15 @@ def _own(module: nn.Module, kind: str, name: str) -> Any:
     return found[name] if name in found else getattr(module, name)
 
 
+def _place(module: nn.Module) -> Place:
+    """Return what a module keeps of its calls."""
+    own = module.__dict__
+    place = own.get("portadnn_place")
+    if place is None:
+        place = own["portadnn_place"] = Place()
+    return place
+
+
 def _tuple(value: Any) -> tuple[int, ...]:
     return value if isinstance(value, tuple) else (value,)
 
@@ -93,7 +103,7 @@ class _Convolution(Layer):
             if "portadnn_chain" not in own and own["padding_mode"] == "zeros" and "weight" in given:
                 count, backend = len(own["kernel_size"]), own["portadnn_backend"]
                 numbers = (count, own["stride"], own["padding"], own["dilation"], own["groups"], backend)
-                y = convolution.again(numbers, (x, given["weight"], given["bias"]))
+                y = convolution.again(numbers, (x, given["weight"], given["bias"]), _place(self))
                 if y is not None:
                     return y
         return super().forward(x)
@@ -264,7 +274,8 @@ class _BatchNorm(Layer):
         by_batch = training or (mean is None and variance is None)
         weight, bias = _own(self, "_parameters", "weight"), _own(self, "_parameters", "bias")
         numbers = (weight, bias, by_batch, momentum, module.eps)
-        return ops.batch_norm(x, *running, *numbers, backend=self.portadnn_backend)
+        place = None if torch.compiler.is_compiling() else _place(self)
+        return ops.batch_norm(x, *running, *numbers, backend=self.portadnn_backend, place=place)
 
 
 @layer

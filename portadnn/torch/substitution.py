@@ -46,7 +46,8 @@ class Substitution:
             if type(module) is layers.LAYERS.get(kind):
                 module.__class__ = kind
                 del module.portadnn_backend
-                module.__dict__.pop("portadnn_chain", None)
+                for name in ("portadnn_chain", "portadnn_place"):
+                    module.__dict__.pop(name, None)
         self._before.clear()
         return self.model
 

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from places import PLACES  # noqa: E402
 from torch import nn  # noqa: E402
 
-from portadnn.torch import layers, substitute  # noqa: E402
+from portadnn.torch import layers, sequence_layers, substitute  # noqa: E402
 from portadnn.torch.ops.handles import handle_for  # noqa: E402
 from portadnn.torch.substitution import backend_of  # noqa: E402
 
@@ -214,7 +214,7 @@ def test_copies_and_files():
     model = nn.Sequential(nn.Conv1d(2, 2, 1), nn.LSTM(3, 3))
     substitute(model, "reference")
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-        assert [type(module) for module in other] == [layers.Conv1d, layers.LSTM]
+        assert [type(module) for module in other] == [layers.Conv1d, sequence_layers.LSTM]
         same_outcome(other(torch.ones(1, 2, 3)), model(torch.ones(1, 2, 3)))
     fresh = nn.Sequential(nn.Conv1d(2, 2, 1), nn.LSTM(3, 3))
     fresh.load_state_dict(model.state_dict())

@@ -12,6 +12,7 @@ from portadnn.errors import BadParam
 from .handles import handle_for
 from .layout import laid_out, like, memory_format, per_channel, statistics_type, volume
 from .library import Eager, operator
+from .places import Place
 from .repeat import repeated
 from .replay import Full, Known, Repeating, layouts
 from .twice import again, batch_norm_gradients
@@ -216,7 +217,7 @@ class _Updating:
         The types of weight and bias; None where there is none.
     """
 
-    __slots__ = ("_call", "kinds", "narrow", "numbers")
+    __slots__ = ("_call", "backward", "kinds", "narrow", "numbers")
 
     def __init__(self, tensors: tuple[Any, ...], numbers: tuple[float, float, str]) -> None:
         x, *given = tensors
@@ -225,6 +226,7 @@ class _Updating:
         self.kinds = tuple(None if p is None else p.dtype for p in given[:2])
         self.narrow = tuple(i for i, t in enumerate(given) if t is not None and t.dtype is not kind)
         self._call: Full | None = None
+        self.backward = Place()
 
     def __call__(self, tensors: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
         call = self._call
@@ -255,8 +257,12 @@ def _update_forward(ctx: Any, x: torch.Tensor, weight: Maybe, bias: Maybe, *rest
 
 
 def _converted(tensors: list[Any], kind: torch.dtype) -> list[torch.Tensor]:
-    """Return copies of another type, made in one launch."""
-    copies = [torch.empty(t.shape, dtype=kind, device=t.device) for t in tensors]
+    """Return copies of vectors of one length in another type, made in one launch."""
+    first, count = tensors[0], len(tensors)
+    if count > 2 and len(first) % 8 == 0:  # one allocation, which takes longer than its division; aligned rows
+        copies = list(first.new_empty((count, len(first)), dtype=kind).unbind(0))
+    else:
+        copies = [first.new_empty((len(first),), dtype=kind) for _ in tensors]
     torch._foreach_copy_(copies, tensors)
     return copies
 
@@ -264,7 +270,11 @@ def _converted(tensors: list[Any], kind: torch.dtype) -> list[torch.Tensor]:
 def _update_backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
     x, weight, mean, inverse = ctx.saved_tensors
     _, epsilon, backend = ctx.call.numbers
-    dx, *gradients = batch_norm_backward(x, dy, weight, mean, inverse, epsilon, backend)
+    tensors = (x, dy, weight, mean, inverse)
+    if torch.is_grad_enabled():
+        dx, *gradients = batch_norm_backward(*tensors, epsilon, backend)
+    else:
+        dx, *gradients = batch_norm_backward.without_gradients(ctx.call.backward, (epsilon, backend), tensors)
     kinds = ctx.call.kinds
     if kinds[0] is kinds[1] and kinds[0] not in (None, mean.dtype):
         gradients = _converted(gradients, kinds[0])
@@ -295,12 +305,16 @@ def _updates(x: torch.Tensor, mean: Maybe, variance: Maybe, momentum: float) -> 
     return apart and x.device == mean.device == variance.device
 
 
-def _known_update(tensors: tuple[Any, ...], numbers: tuple[Any, ...]) -> Any:
+def _known_update(tensors: tuple[Any, ...], numbers: tuple[Any, ...], place: Place | None) -> Any:
     """Return the result of a call that updates the running statistics with known layouts; None for any other."""
     if torch.compiler.is_compiling():
         return None
-    found = layouts(numbers, tensors, profiled=True)
-    call = None if found is None else _CALLS.get(found[0])
+    call = None if place is None else place.find(numbers, tensors, profiled=True)
+    if call is None:
+        found = layouts(numbers, tensors, profiled=True)
+        call = None if found is None else _CALLS.get(found[0])
+        if call is not None and place is not None:
+            place.keep(numbers, tensors, call, True)
     return None if call is None else _updating(*tensors, call)
 
 
@@ -337,6 +351,7 @@ def batch_norm(
     eps: float = 1e-5,
     *,
     backend: str = "auto",
+    place: Place | None = None,
 ) -> torch.Tensor:
     """Normalise each channel over batch and image, as ``torch.nn.functional.batch_norm``.
 
@@ -356,6 +371,8 @@ def batch_norm(
         Added to the variance; 1e-5 or more, as in cuDNN.
     backend
         See :func:`conv2d`.
+    place
+        Of a layer: what it keeps of its calls.
 
     Raises
     ------
@@ -364,7 +381,7 @@ def batch_norm(
         training.
     """
     tensors, numbers = (x, weight, bias, running_mean, running_var), (momentum, eps, backend)
-    again = _known_update(tensors, numbers) if training else None
+    again = _known_update(tensors, numbers, place) if training else None
     if again is not None:
         return again
     _check_shapes(x, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)

@@ -15,8 +15,9 @@ from portadnn.errors import BadParam
 from .handles import handle_for
 from .layout import check_rank, memory_format, new, per_channel, spread
 from .library import autocast, operator
+from .places import Place
 from .repeat import repeated
-from .replay import Repeating, hashable, layouts
+from .replay import Repeating, hashable
 
 _IDENTITY = dnn.ActivationDescriptor("identity")
 _TUNED: set[Any] = set()  # problems that Find was asked about
@@ -125,9 +126,10 @@ def _forward_backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
     needs = ctx.needs_input_grad
     if needs[0] and needs[1] and not torch.is_grad_enabled():
         numbers, tensors = hashable(ctx.geometry), (x, w, dy)
-        found = layouts(numbers, tensors)
-        if found is not None:
-            dx, dw = _both_gradients.find(found[0], numbers)(tensors)
+        forward = getattr(ctx, "call", None)  # what PyTorch's dispatcher called has none
+        call = _both_gradients.at(Place() if forward is None else forward.backward, numbers, tensors)
+        if call is not None:
+            dx, dw = call(tensors)
             return dx, dw, convolution_bias(dy, ctx.geometry[-1]) if ctx.bias and needs[2] else None, *[None] * 5
     dx = convolution_data(w, dy, x.shape, *ctx.geometry) if needs[0] else None
     dw = convolution_filter(x, dy, w.shape, *ctx.geometry) if needs[1] else None

@@ -9,6 +9,7 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils import _pytree
 
+from .places import Place
 from .replay import Full, Repeating, hashable, layouts, without_grad
 from .twice import forward_mode_refusal, refusal
 
@@ -48,10 +49,15 @@ class Operator:
             return self.function.apply(*args)
         return self.op(*args)
 
+    def without_gradients(self, place: Place, numbers: tuple[Any, ...], tensors: tuple[Any, ...]) -> Any:
+        """Return the result at a place in a program where no gradient is asked for."""
+        call = None if torch.compiler.is_compiling() else self._repeating.at(place, numbers, tensors)
+        return self(*tensors, *numbers) if call is None else call(tensors)
+
     def _call(self, call: Full, tensors: Any, needs: bool) -> Any:
         return self._direct(*tensors, call) if needs else call(tensors)
 
-    def again(self, given: tuple[Any, ...], tensors: tuple[Any, ...]) -> Any:
+    def again(self, given: tuple[Any, ...], tensors: tuple[Any, ...], place: Place | None = None) -> Any:
         """Return the result of a call that was noted, None for any other.
 
         Parameters
@@ -60,12 +66,21 @@ class Operator:
             A function's arguments beside its tensors, as somebody gave them.
         tensors
             Its tensors, and None.
+        place
+            The place in a program that makes the call.
         """
         if torch.compiler.is_compiling():
             return None
+        call = None if place is None else place.find(given, tensors)
+        if call is not None and place is not None:
+            return self._call(call, tensors, place.needs and torch.is_grad_enabled())
         found = layouts(given, tensors)
         call = None if found is None else self._repeating.known(found[0])
-        return None if call is None or found is None else self._call(call, tensors, found[1])
+        if call is None or found is None:
+            return None
+        if place is not None and torch.is_grad_enabled():  # only then it is known whether one is needed
+            place.keep(given, tensors, call, found[1])
+        return self._call(call, tensors, found[1])
 
     def note(self, given: tuple[Any, ...], tensors: tuple[Any, ...], numbers: tuple[Any, ...]) -> None:
         """Note that a function given this makes the operator's call with the same tensors and these numbers."""
@@ -166,6 +181,7 @@ def direct(name: str, setup: Any, backward: Any) -> Callable[..., Any]:
         call = args[-1]
         output = call(args[:-1])
         setup(ctx, (*args[:-1], *call.numbers), output)
+        ctx.call = call
         return output
 
     return _apply(function(f"{name}_direct", forward=forward, backward=backward))

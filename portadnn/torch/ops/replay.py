@@ -10,14 +10,15 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from portadnn.handle import Handle
 from portadnn.hooks import CALL_HOOKS
 
 from .handles import handle_for
+from .places import Place
 from .repeat import Recipe, Recorder
+from .watching import watched
 
 _MOST = 8192  # calls that are kept
 _aten = torch.ops.aten
@@ -49,19 +50,6 @@ class _Watch(TorchDispatchMode):
         elif not func.is_view:
             self.computes = True
         return found
-
-
-def watched(profiled: bool = False) -> bool:
-    """Tell whether somebody but autograd has to see calls: a mode, transform or trace; unless `profiled` a profiler."""
-    c = torch._C
-    return bool(
-        c._len_torch_dispatch_stack()
-        or c._len_torch_function_stack()
-        or c._are_functorch_transforms_active()
-        or c._get_tracing_state() is not None
-        or (not profiled and torch.autograd._profiler_enabled())
-        or forward_ad._current_level >= 0
-    )
 
 
 def hashable(numbers: Sequence[Any]) -> tuple[Any, ...]:
@@ -105,6 +93,8 @@ def layouts(numbers: Any, tensors: Tensors, profiled: bool = False) -> tuple[Has
             if kind is not _PARAMETER and (kind is not _TENSOR or tensor.is_neg()):
                 return None
             place, where = tensor.data_ptr(), tensor.get_device()
+            if not place and not (tensor.is_cpu or tensor.is_cuda):  # on no device, as number -1, which CPUs have
+                return None
             words += (tensor.shape, tensor.stride(), tensor.dtype, place & 15, where)
             places.append(place)
             if grad and tensor.requires_grad:
@@ -145,12 +135,19 @@ def _output(tensors: Tensors, y: torch.Tensor) -> _Output:
 
 
 class Full:
-    """A call that is made in full each time."""
+    """A call that is made in full each time.
 
-    __slots__ = ("kernel", "numbers")
+    Attributes
+    ----------
+    backward : Place
+        The call of its gradients.
+    """
+
+    __slots__ = ("backward", "kernel", "numbers")
 
     def __init__(self, kernel: Callable[..., Any], numbers: tuple[Any, ...]) -> None:
         self.kernel, self.numbers = kernel, numbers
+        self.backward = Place()
 
     def __call__(self, tensors: Tensors) -> Any:
         return self.kernel(*tensors, *self.numbers)
@@ -225,6 +222,18 @@ class Repeating:
     def find(self, key: Hashable, numbers: tuple[Any, ...]) -> Full:
         """Return what makes the call, which takes its tensors."""
         return self.known(key) or _First(self, key, numbers)
+
+    def at(self, place: Place, numbers: tuple[Any, ...], tensors: Tensors) -> Full | None:
+        """Return what makes the call of a place in a program, without gradients; None where somebody has to see it."""
+        call = place.find(numbers, tensors)
+        if call is None:
+            found = layouts(numbers, tensors)
+            if found is None:
+                return None
+            call = self.find(found[0], numbers)
+            if type(call) is Known:
+                place.keep(numbers, tensors, call, found[1])
+        return call
 
     def keep(self, key: Hashable, call: Full) -> None:
         """Keep a call under another key as well."""

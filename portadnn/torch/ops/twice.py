@@ -63,8 +63,8 @@ def forward_mode_refusal(name: str) -> Callable[..., Any]:
 
     def jvp(ctx: Any, *tangents: Any) -> Any:
         raise NotSupported(
-            f"portadnn.torch has no forward-mode derivative of {name} (torch.func.jvp, jacfwd and hessian, dual numbers):"
-            " use reverse mode (vjp, jacrev), or let PyTorch compute this module (Substitution.restore)"
+            f"portadnn.torch has no forward-mode derivative of {name} (jvp, jacfwd, hessian, dual numbers): use"
+            " reverse mode (vjp, jacrev), or let PyTorch compute this module (Substitution.restore)"
         )
 
     return jvp
