@@ -91,6 +91,11 @@ def test_operations_have_a_facet_or_are_named_here(facet):
     assert {op for op, record in operations().items() if not getattr(record, facet)} == WITHOUT[facet]
 
 
+def test_drivers_lines_are_read_or_named_here():
+    unread = {record.driver.name for record in operations().values() if record.driver and not record.driver.read}
+    assert unread == {"adam", "bnorm", "cat", "dropout", "getitem", "reduce", "rnn", "tensorop"}
+
+
 @pytest.mark.parametrize("op", operations())
 def test_places_in_c_calls_are_those_of_tensors_and_parameters(op):
     kind = operations()[op].problem

@@ -18,7 +18,6 @@ from ..ops.reduce import (
 from ..problem import TensorSpec
 from .descriptors import (
     DATA_TYPES,
-    MIOPEN_TYPES,
     Opaque,
     made,
     spec_of,
@@ -40,9 +39,10 @@ from .workspaces import given_workspace
 
 
 class miopenReduceTensorDescriptor_t(Opaque):
-    """Operation, types and options of a reduction; `index_type` is the one that was stated."""
+    """Operation, types and options of a reduction; the types are the ones that were stated."""
 
     index_type = miopenIndicesType_t.MIOPEN_32BIT_INDICES
+    compute_type = miopenDataType_t.miopenFloat
 
 
 def miopenSetReduceTensorDescriptor(
@@ -57,23 +57,23 @@ def miopenSetReduceTensorDescriptor(
     kind = parse(miopenDataType_t, reduceTensorCompType, "reduceTensorCompType")
     indices = ReduceTensorIndices(parse(miopenReduceTensorIndices_t, reduceTensorIndices, "reduceTensorIndices").value)
     index_type = parse(miopenIndicesType_t, reduceTensorIndicesType, "reduceTensorIndicesType")
-    counted = (
-        index_type if indices is ReduceTensorIndices.FLATTENED_INDICES else miopenIndicesType_t.MIOPEN_32BIT_INDICES
-    )
+    asked = indices is ReduceTensorIndices.FLATTENED_INDICES  # else any type does, as in MIOpen
+    counted = index_type if asked else miopenIndicesType_t.MIOPEN_32BIT_INDICES
+    computed = unified(DATA_TYPES, kind, "reduceTensorCompType")
     desc.value = ReduceTensorDescriptor(
         ReduceTensorOp(parse(miopenReduceTensorOp_t, reduceTensorOp, "reduceTensorOp").value),
-        unified(DATA_TYPES, kind, "reduceTensorCompType"),
+        None if computed.itemsize == 2 else computed,  # halves are summed in float
         NanPropagation(parse(miopenNanPropagation_t, reduceTensorNanOpt, "reduceTensorNanOpt").value),
         indices,
         ReduceTensorIndicesType(counted.value),
     )
-    desc.index_type = index_type
+    desc.index_type, desc.compute_type = index_type, kind
 
 
 def miopenGetReduceTensorDescriptor(reduceTensor, reduceTensorDesc):
     return (
         miopenReduceTensorOp_t(reduceTensor.op.value),
-        MIOPEN_TYPES[reduceTensor.compute_type],
+        reduceTensorDesc.compute_type,
         miopenNanPropagation_t(reduceTensor.nan_propagation.value),
         miopenReduceTensorIndices_t(reduceTensor.indices.value),
         reduceTensorDesc.index_type,

@@ -99,12 +99,35 @@ def miopenConvolutionForwardBias(handle, bDesc, yDesc, y, b, alpha, beta):
     op_tensor(handle, OpTensorOp.ADD, y, b, y, alpha1=alpha, alpha2=alpha, beta=beta)
 
 
-def miopenSetTensor(handle, y, alpha):
-    set_tensor(handle, y, _given(alpha))
+def miopenSetTensor(handle, yDesc, raw_y, alpha):
+    if spec_of(yDesc, "yDesc").dtype in _INTEGERS:
+        _changed(handle, yDesc.wide, raw_y, 0.0, number(_given(alpha), "alpha"))
+        return
+    set_tensor(handle, tensor(handle, yDesc, raw_y, "y"), _given(alpha))
 
 
-def miopenScaleTensor(handle, y, alpha):
-    scale_tensor(handle, y, _given(alpha))
+def miopenScaleTensor(handle, yDesc, raw_y, alpha):
+    if spec_of(yDesc, "yDesc").dtype in _INTEGERS:
+        _changed(handle, yDesc.wide, raw_y, number(_given(alpha), "alpha"), 0.0)
+        return
+    scale_tensor(handle, tensor(handle, yDesc, raw_y, "y"), _given(alpha))
+
+
+def _constant(value: float) -> float | int:
+    """Return a constant of a graph, whose floats have 24 bits: an integer where it is one."""
+    return int(value) if value.is_integer() and abs(value) < 2**31 else value
+
+
+def _changed(handle: Handle, y: TensorSpec, out: Any, factor: float, term: float) -> None:
+    """Compute ``y = factor * y + term`` of integers, rounded and saturated."""
+    check_handle(handle)
+    memory = dict.fromkeys(("prior", "y"), handle.device.wrap(view(handle, y, out, "y"), "y"))
+
+    def describe(graph: Any, t: dict[str, Any]) -> dict[str, Any]:
+        return {"y": graph.add(graph.mul(t["prior"], factor), _constant(term))}
+
+    wide = y.dtype is DataType.INT32
+    run_graph(handle, ("change", factor, term), {"prior": y}, {"y": y}, memory, describe, wide=wide)
 
 
 def _given(alpha: Any) -> Any:

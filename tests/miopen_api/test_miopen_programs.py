@@ -114,6 +114,23 @@ def test_onednn_reorder(env, kind):
 
 
 @every_backend()
+@pytest.mark.parametrize("kind", ["miopenInt8", "miopenInt32"])
+def test_integers_are_set_and_scaled(env, kind):
+    """src/ocl/tensorocl.cpp: SetTensor takes integers of both sizes, ScaleTensor and sums those of 32 bits."""
+    dtype, number = ("i1", 100) if kind == "miopenInt8" else ("i4", 2**30 + 4)
+    desc = env.desc(2, 3, 4, dtype=getattr(miopen, kind), strides=(24, 8, 2))
+    y = env.h.device.asarray(np.full((2, 3, 8), 7, dtype))
+    miopen.miopenSetTensor(env.h, desc, y, number)
+    assert (env.host(y)[..., ::2] == number).all() and (env.host(y)[..., 1::2] == 7).all()
+    miopen.miopenScaleTensor(env.h, desc, y, -0.5)
+    assert (env.host(y)[..., ::2] == -number // 2).all() and (env.host(y)[..., 1::2] == 7).all()
+    if kind == "miopenInt32":
+        x = env.h.device.asarray(np.full((2, 3, 8), 5, dtype))
+        miopen.miopenTransformTensor(env.h, 3.0, desc, x, 2.0, desc, y)
+        assert (env.host(y)[..., ::2] == 15 - number).all() and (env.host(y)[..., 1::2] == 7).all()
+
+
+@every_backend()
 def test_channels_of_bytes_are_padded(env):
     """MIOpen's own tests of int8: channels up to the next multiple of 4, whose rest is 0, and back."""
     host = env.rng.integers(-128, 128, (2, 5, 3, 2)).astype(np.int8)
@@ -197,6 +214,13 @@ def test_onednn_reduction(env):
         scratch = (env.h.empty_bytes(size) if size else None, size)
         miopen.miopenReduceTensor(env.h, reduce, None, 0, *scratch, 1.0, *a, 0.0, *c)
         close(env.host(c[1])[:, 0, :, 0], want)
+    half = (miopen.MIOPEN_REDUCE_TENSOR_MAX, miopen.miopenHalf, *none)  # MIOpen's tests compare halves in half
+    miopen.miopenSetReduceTensorDescriptor(reduce, *half)
+    assert miopen.miopenGetReduceTensorDescriptor(reduce) == half
+    x = env.random(2, 3, 4, 5, dtype=miopen.miopenHalf)
+    a, c = env.pair(x), env.out(2, 1, 4, 1, dtype=miopen.miopenHalf)
+    miopen.miopenReduceTensor(env.h, reduce, None, 0, None, 0, 1.0, *a, 0.0, *c)
+    np.testing.assert_array_equal(env.host(c[1])[:, 0, :, 0], x.max((1, 3)))
     with pytest.raises(dnn.NotSupported, match="8BIT"):
         flat = (miopen.MIOPEN_REDUCE_TENSOR_FLATTENED_INDICES, miopen.MIOPEN_8BIT_INDICES)
         miopen.miopenSetReduceTensorDescriptor(reduce, *setting[:3], *flat)

@@ -118,7 +118,7 @@ def miopenSetTensor(handle: Handle, yDesc: miopenTensorDescriptor_t, y: Any, alp
 
     In portadnn: ``set_tensor``.
     """
-    _SetTensor(handle, tensor(handle, yDesc, y, "y"), alpha)
+    _SetTensor(handle, yDesc, y, alpha)
 
 
 @function
@@ -133,4 +133,4 @@ def miopenScaleTensor(handle: Handle, yDesc: miopenTensorDescriptor_t, y: Any, a
 
     In portadnn: ``scale_tensor``.
     """
-    _ScaleTensor(handle, tensor(handle, yDesc, y, "y"), alpha)
+    _ScaleTensor(handle, yDesc, y, alpha)
