@@ -1,15 +1,15 @@
-"""Convolutions that no record was tuned on: layers drawn at random, beside PyTorch (cuDNN) in one process on one GPU.
+"""Convolutions that no record was tuned on: layers drawn at random, beside PyTorch in one process on one device.
 
 ``python -m portadnn.benchmarks.drawn FOLDER`` draws layers with sizes log-uniform, grouped ones and pointwise ones of
 networks, and for each call writes what both take the device, the error against float64, the engine chosen and its
-kernels, and what every other engine takes. Needs torch with CUDA and CuPy.
+kernels, and what every other engine takes. On a GPU it needs torch with CUDA (cuDNN) and CuPy; on a CPU, where smaller
+layers are drawn, times are of the processor, all threads together (oneDNN).
 """
 
 from __future__ import annotations
 
 import functools
 import random
-import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ from portadnn.enums import MathType
 from portadnn.handle import Handle
 
 from . import record
+from .peers.torch_convolution import Cpu, Gpu
 from .runner import geometric_mean
 from .sets.layers import Layer, problem_line
 
@@ -33,9 +34,9 @@ TYPES = {  # problem_line's words, the rest of the line, the largest error over 
     "bf16": ("bf16", "nhwc", "", 5e-2),
     "tf32": ("f32", "nchw", " math=tf32", 1e-2),
     "fp32": ("f32", "nchw", "", 1e-4),
+    "fp32-nhwc": ("f32", "nhwc", "", 1e-4),
 }
-MOST_ELEMENTS, MOST_FLOPS = 1 << 24, 3e10  # of a drawn layer's tensor, and of a call
-BUSY = 2e-3  # seconds of other work, in which the host enqueues what is timed
+LIMITS = {"gpu": (1 << 24, 3e10), "cpu": (1 << 21, 1.5e9)}  # elements of a drawn layer's tensor, operations of a call
 
 
 @dataclass(frozen=True)
@@ -53,16 +54,17 @@ def _log_uniform(rng: random.Random, low: int, high: int, step: int = 1) -> int:
     return int(max(low, round(value / step) * step))
 
 
-def _fits(layer: Layer, batch: int) -> bool:
+def _fits(layer: Layer, batch: int, kind: str) -> bool:
+    most, most_flops = LIMITS[kind]
     p, q = layer.output
     if p < 1 or q < 1:
         return False
     outputs = batch * layer.k * p * q
     flops = 2 * outputs * layer.c // layer.groups * layer.r * layer.s
-    return max(outputs, batch * layer.c * layer.h * layer.w) <= MOST_ELEMENTS and 1e7 <= flops <= MOST_FLOPS
+    return max(outputs, batch * layer.c * layer.h * layer.w) <= most and 1e7 <= flops <= most_flops
 
 
-def _draw(rng: random.Random, grouped: bool) -> Drawn:
+def _draw(rng: random.Random, grouped: bool, kind: str) -> Drawn:
     """Return one layer: channels in multiples of 8 mostly, square filters of 1 to 7, strides 1 and 2."""
     while True:
         batch = _log_uniform(rng, 1, 128)
@@ -78,7 +80,7 @@ def _draw(rng: random.Random, grouped: bool) -> Drawn:
             c, k, groups = _log_uniform(rng, 16, 768, step), _log_uniform(rng, 16, 768, step), 1
         padding = taps // 2 if rng.random() < 0.85 else 0
         layer = Layer(f"{taps}x{taps}", c, size, size, k, taps, taps, stride, padding, 1, groups)
-        if size >= taps and _fits(layer, batch):
+        if size >= taps and _fits(layer, batch, kind):
             return Drawn(layer, batch, "grouped" if grouped else "drawn")
 
 
@@ -97,17 +99,22 @@ _POINTWISE = (
 _GROUPED = ((32, 128, 32, 56, 1), (32, 256, 32, 28, 1), (32, 512, 32, 14, 2), (32, 240, 10, 28, 1), (32, 168, 7, 14, 1))
 
 
-def layers(count: int, seed: int = 0) -> list[Drawn]:
-    """Return `count` drawn layers, a fifth as many grouped ones, and as many pointwise ones, mixed in a fixed order."""
+def layers(count: int, seed: int = 0, kind: str = "gpu") -> list[Drawn]:
+    """Return `count` drawn layers, a fifth as many grouped ones, and as many pointwise ones, mixed in a fixed order.
+
+    Those of networks have batches of 32 on a GPU, of 4 on a CPU.
+    """
     rng = random.Random(seed)
-    plain = [_draw(rng, False) for _ in range(count)]
-    few = max(1, count // 5)
+    plain = [_draw(rng, False, kind) for _ in range(count)]
+    few, share = max(1, count // 5), 1 if kind == "gpu" else 8
     grouped = [
-        Drawn(Layer("3x3", c, hw, hw, c, 3, 3, stride, 1, 1, groups), n, "grouped")
+        Drawn(Layer("3x3", c, hw, hw, c, 3, 3, stride, 1, 1, groups), n // share, "grouped")
         for n, c, groups, hw, stride in _GROUPED[: (few + 1) // 2]
     ]
-    grouped += [_draw(rng, True) for _ in range(few - len(grouped))]
-    pointwise = [Drawn(Layer("1x1", c, hw, hw, k, 1, 1, s, 0), n, "pointwise") for n, c, k, hw, s in _POINTWISE[:few]]
+    grouped += [_draw(rng, True, kind) for _ in range(few - len(grouped))]
+    pointwise = [
+        Drawn(Layer("1x1", c, hw, hw, k, 1, 1, s, 0), n // share, "pointwise") for n, c, k, hw, s in _POINTWISE[:few]
+    ]
     found: list[Drawn] = []
     for number, one in enumerate(plain):
         found.append(one)
@@ -116,93 +123,11 @@ def layers(count: int, seed: int = 0) -> list[Drawn]:
     return found
 
 
-class Peer:
-    """PyTorch on the GPU, and the memory of both sides."""
-
-    def __init__(self) -> None:
-        import cupy
-        import torch
-
-        self.torch, self.cupy = torch, cupy
-        torch.backends.cudnn.benchmark = True
-        torch.manual_seed(0)
-        self._memory = torch.empty(1 << 27, device="cuda")
-        once = self._seconds(lambda: self._memory.fill_(0.0), 4)
-        self._fills = max(1, round(BUSY / once))
-
-    def tensor(self, spec: Any) -> Any:
-        """Return random numbers in the spec's layout."""
-        torch = self.torch
-        dtype = {"HALF": torch.float16, "BFLOAT16": torch.bfloat16, "FLOAT": torch.float32}[spec.dtype.name]
-        flat = torch.randn(spec.span, device="cuda", dtype=torch.float32).to(dtype)
-        return flat.as_strided(spec.dims, spec.strides)
-
-    def array(self, handle: Handle, spec: Any, tensor: Any) -> Any:
-        """Return the same memory as portadnn's device takes it."""
-        flat = tensor.as_strided((spec.span,), (1,))
-        if spec.dtype.itemsize == 2:
-            memory = self.cupy.asarray(flat.view(self.torch.int16)).view(spec.dtype.numpy)
-        else:
-            memory = self.cupy.asarray(flat)
-        return handle.device.wrap(dnn.TensorView(spec, memory), "tensor")
-
-    def call(self, problem: Any, tensors: Sequence[Any]) -> Callable[[], Any]:
-        """Return torch's operator; it makes its result anew."""
-        torch, axes = self.torch, [list(problem.stride), list(problem.padding), list(problem.dilation)]
-        rest = (None, *axes, False, [0, 0], problem.groups)
-        named = dict(zip(problem.names, tensors, strict=True))
-        if "y" in named:
-            x, w = named["x"], named["w"]
-            return lambda: torch.ops.aten.convolution(x, w, *rest)
-        data = "dx" in named
-        image, w = (named["dx"], named["w"]) if data else (named["x"], named["dw"])
-        number, mask = (0, [True, False, False]) if data else (1, [False, True, False])
-        backward = torch.ops.aten.convolution_backward
-        return lambda: backward(named["dy"], image, w, *rest, mask)[number]
-
-    def exact(self, problem: Any, tensors: Sequence[Any]) -> Any:
-        """Return the result in float64."""
-        torch = self.torch
-        wide = [tensor.double().contiguous() for tensor in tensors]
-        torch.backends.cudnn.benchmark = False
-        true = self.call(problem, wide)()
-        torch.backends.cudnn.benchmark = True
-        return true
-
-    def error(self, result: Any, true: Any) -> float:
-        """Return the largest difference from the exact result over the root mean square of that."""
-        return float((result.double() - true).abs().max() / true.pow(2).mean().sqrt())
-
-    def _seconds(self, call: Callable[[], Any], count: int, before: int = 0) -> float:
-        start, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
-        for _ in range(before):
-            self._memory.fill_(0.0)
-        start.record()
-        for _ in range(count):
-            call()
-        end.record()
-        end.synchronize()
-        return float(start.elapsed_time(end)) / 1e3 / count
-
-    def device_seconds(self, calls: Sequence[Callable[[], Any]], rounds: int = 5) -> list[float]:
-        """Return what each call takes the device, in turns, enqueued while it is busy; medians of rounds."""
-        counts = []
-        for call in calls:
-            call()
-            once = min(self._seconds(call, 2, self._fills) for _ in range(2))
-            counts.append(max(2, min(20, round(BUSY / 2 / max(once, 1e-6)))))
-        found: list[list[float]] = [[] for _ in calls]
-        for _ in range(rounds):
-            for call, count, times in zip(calls, counts, found, strict=True):
-                times.append(self._seconds(call, count, self._fills))
-        return [statistics.median(times) for times in found]
-
-
 class Contest:
     """Times problems on both sides."""
 
     def __init__(self, handle: Handle) -> None:
-        self.handle, self.peer = handle, Peer()
+        self.handle, self.peer = handle, Gpu() if handle.info.kind == "gpu" else Cpu()
 
     def engines(self, problem: Any) -> list[Any]:
         """Return the default engines that take a problem, the chosen one first."""
@@ -220,6 +145,17 @@ class Contest:
                 scout.visit(functools.partial(engine.prepare, problem))
         scout.wait()
 
+    def _finished(self, call: Callable[[], Any]) -> Callable[[], Any]:
+        """Return a call that has ended when it returns, where the host's clock measures."""
+        if self.handle.info.kind == "gpu":
+            return call
+
+        def whole() -> None:
+            call()
+            self.handle.synchronize()
+
+        return whole
+
     def measure(self, problem: Any, every: bool, alone: bool) -> dict[str, Any]:
         """Return a row's figures; `alone`: neither the peer's nor the error."""
         handle, torch = self.handle, self.peer.torch
@@ -234,12 +170,12 @@ class Contest:
             plan = engines[0].prepare(problem, device)
             workspace = device.workspace(plan.workspace_size) if plan.workspace_size else None
             tensors[-1].fill_(float("nan"))
-            plan.run(arrays, scalars, workspace)
+            self._finished(lambda: plan.run(arrays, scalars, workspace))()
             error = None if alone else self.peer.error(tensors[-1], self.peer.exact(problem, tensors))
-            calls = [lambda: plan.run(arrays, scalars, workspace), *([] if alone else [theirs])]
-            ours, *others = self.peer.device_seconds(calls)
+            ours_call = self._finished(lambda: plan.run(arrays, scalars, workspace))
+            ours, *others = self.peer.device_seconds([ours_call, *([] if alone else [theirs])])
             steps = [device.bind((launch,)) for launch in plan.launches]
-            parts = [functools.partial(step, arrays, scalars, workspace) for step in steps]
+            parts = [self._finished(functools.partial(step, arrays, scalars, workspace)) for step in steps]
             times = self.peer.device_seconds(parts, 3) if len(parts) > 1 else [ours]
             found = {engines[0].name: ours}
             for engine in engines[1:] if every else ():
@@ -269,7 +205,8 @@ class Contest:
         first = device.time(lambda: plan.run(arrays, scalars, workspace))
         if first > 5 * best + 1e-4:
             return {engine.name: first}
-        return {engine.name: self.peer.device_seconds([lambda: plan.run(arrays, scalars, workspace)], 3)[0]}
+        call = self._finished(lambda: plan.run(arrays, scalars, workspace))
+        return {engine.name: self.peer.device_seconds([call], 3)[0]}
 
 
 def _cases(
@@ -317,14 +254,15 @@ def run(
     find: Annotated[int, typer.Option(min=0, help="Layers of each type of which all engines are timed.")] = 0,
     seconds: Annotated[float, typer.Option(help="Begin no more calls after so many seconds.")] = 1e9,
     name: Annotated[str, typer.Option(help="Of the record, before the device's.")] = "drawn",
+    backend: Annotated[str, typer.Option(help="cuda, or opencl with a CPU.")] = "cuda",
     alone: Annotated[bool, typer.Option(help="Time portadnn only, without a peer and unchecked.")] = False,
 ) -> None:
     """Time drawn convolutions beside PyTorch, into NAME-DEVICE.json."""
     start = time.perf_counter()
-    handle = Handle("cuda")
+    handle = Handle(backend)
     contest = Contest(handle)
     words = [(word, int(most or 1 << 30)) for word, _, most in (part.partition(":") for part in types.split(","))]
-    cases = list(_cases(layers(count, seed), words, find))
+    cases = list(_cases(layers(count, seed, handle.info.kind), words, find))
     problems = [dnn.parse(line) for *_, line, _ in cases]
     contest.build([(problem, case[3]) for problem, case in zip(problems, cases, strict=True)])
     typer.echo(f"built after {time.perf_counter() - start:.1f} s")
