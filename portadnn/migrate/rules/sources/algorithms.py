@@ -221,11 +221,17 @@ def _is_array(type_: str) -> bool:
 
 
 def _is_algorithm(node: Any, types: dict[str, str]) -> bool:
-    while isinstance(node, Cast) or (isinstance(node, Invocation) and len(node.arguments) == 1):
+    while isinstance(node, Cast) or (isinstance(node, Invocation) and len(node.arguments) == 1 and _converts(node)):
         node = node.value if isinstance(node, Cast) else node.arguments[0]
     if isinstance(node, Member) and node.name in {"algo", *_IN_MIOPEN.values()}:
         return re.search(r"AlgoPerf_t\b", types.get(_variable(node.base), "")) is not None
     return isinstance(node, (Name, Member)) and _ALGORITHM.search(types.get(_variable(node), "")) is not None
+
+
+def _converts(call: Invocation) -> bool:
+    """Whether what looks like a call is a conversion to an integer, or of an enumerator to one."""
+    name = variable(call.callee)
+    return re.match(r"(?:std::)?(?:u?int|unsigned|long|size_t|to_underlying|static_cast)", name) is not None
 
 
 def _is_miopen(node: Any, types: dict[str, str]) -> bool:
