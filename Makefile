@@ -15,6 +15,7 @@ demo: $(VENV)/.stamp-demo  ## Train LeNet on the best device of this machine
 
 # Tests start hundreds of interpreters: each takes half the time where modules are compiled before.
 test test-all amd: export PYTHONDONTWRITEBYTECODE =
+test-all: export PORTADNN_TEST_ALL = 1
 # A worker that dies ends the run: pytest-xdist may wait forever for the one that takes its place.
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --max-worker-restart 0
 

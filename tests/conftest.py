@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -48,6 +49,17 @@ def pytest_configure(config):
         reason = get_backend(name).why_unavailable()
         if reason is not None:
             raise pytest.UsageError(f"PORTADNN_REQUIRE_BACKENDS: {name}: {reason}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_ignore_collect(collection_path, config):
+    """Leave out the files of `make amd` where `-m` leaves out their tests: making these takes seconds."""
+    if collection_path.parent.name != "amd_isa" or not collection_path.name.startswith("test_"):
+        return None
+    if "not amd" not in config.getoption("markexpr"):
+        return None
+    marked = re.search(r"^pytestmark = \[?pytest\.mark\.amd\b", collection_path.read_text("utf-8"), re.MULTILINE)
+    return True if marked else None
 
 
 @pytest.hookimpl(optionalhook=True)

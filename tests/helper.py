@@ -183,12 +183,15 @@ def _demands(case, alone=False):
     return pairwise.demands_of_line(case.line, alone=alone, data=case.data, alias=case.alias)
 
 
+_ALL = os.environ.get("PORTADNN_TEST_ALL") == "1"  # as `make test-all` has it
+
+
 def over(table, kernels=False):
     """Parametrise a test with ``handle`` and ``case``: every case of the table on every target.
 
     Cases that repeat what others have are ``long``: pairs of values, on slow targets values. See ``pairwise``. Slow
     targets leave cases out that repeat pairs. Kernels for CPUs are compiled with the optimiser for one case of each
-    value.
+    type and layout, and in `make test-all` for one of each value.
 
     With `kernels` on those that run portadnn's kernels, for tests of certain engines.
     """
@@ -198,7 +201,7 @@ def over(table, kernels=False):
         if target.slow:
             rows = [rows[at] for at in pairwise.cover([_demands(case) for case in rows])]
         values, pairs = ([_demands(case, alone) for case in rows] for alone in (True, False))
-        in_full = set(pairwise.cover(values))
+        in_full = set(pairwise.cover(values if _ALL else [pairwise.layouts_of_line(case.line) for case in rows]))
         for at, (case, marks) in enumerate(zip(rows, pairwise.marks(values if target.slow else pairs), strict=True)):
             marks = marks or [pytest.mark.long] * case.long
             which = optimised(target) if at in in_full else unoptimised(target)

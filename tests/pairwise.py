@@ -7,6 +7,7 @@ to ``make test-all`` (the marker ``long``).
 from __future__ import annotations
 
 import dataclasses
+import functools
 import heapq
 import itertools
 from collections.abc import Hashable, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from portadnn.enums import DataType
-from portadnn.problem import TensorSpec, parse_line
+from portadnn.problem import Problem, TensorSpec, parse_line
 
 
 def pairs(row: Mapping[str, Hashable]) -> set[Hashable]:
@@ -67,7 +68,25 @@ def product(*values: Sequence[Any]) -> list[Any]:
     return [pytest.param(*row, marks=marked) for row, marked in zip(rows, found, strict=True)]
 
 
-def demands_of_line(line: str, *, alone: bool = False, **more: Hashable) -> set[Hashable]:
+@functools.cache
+def layouts_of_line(line: str) -> AbstractSet[Hashable]:
+    """Return the types of this line's tensors, and how they lie: what decides how kernels read and write."""
+    problem, _ = parse_line(line)
+    return frozenset((problem.op, item) for name, spec in _tensors(problem) for item in _lies(name, spec).items())
+
+
+def _tensors(problem: Problem) -> list[tuple[str, TensorSpec]]:
+    return list(zip(problem.names, problem.tensors, strict=True))
+
+
+def _lies(name: str, spec: TensorSpec) -> dict[str, Hashable]:
+    lowest = min(spec.strides, default=1)
+    layout = (spec.format, spec.size == spec.span, spec.overlapping, lowest < 1)
+    return {name: spec.dtype, f"{name}.layout": layout, f"{name}.aligned": "@" in str(spec)}
+
+
+@functools.cache
+def demands_of_line(line: str, *, alone: bool = False, **more: Hashable) -> AbstractSet[Hashable]:
     """Return what only this problem line may have in a table: pairs of its values, and its sizes.
 
     Vectors leave a remainder of some sizes, which code of its own computes; those of double hold fewer numbers.
@@ -79,11 +98,8 @@ def demands_of_line(line: str, *, alone: bool = False, **more: Hashable) -> set[
     """
     problem, numbers = parse_line(line)
     row: dict[str, Hashable] = dict(more)
-    for name, spec in zip(problem.names, problem.tensors, strict=True):
-        row[name] = spec.dtype
-        lowest = min(spec.strides, default=1)
-        row[f"{name}.layout"] = (spec.format, spec.size == spec.span, spec.overlapping, lowest < 1)
-        row[f"{name}.aligned"] = "@" in str(spec)
+    for name, spec in _tensors(problem):
+        row |= _lies(name, spec)
     for field in dataclasses.fields(problem):
         value = getattr(problem, field.name)
         if isinstance(value, tuple) and all(type(one) is int for one in value):
@@ -92,6 +108,6 @@ def demands_of_line(line: str, *, alone: bool = False, **more: Hashable) -> set[
             row[field.name] = str(value)
     row |= {name: min(abs(number), 1.5) for name, number in numbers.items()}
     if alone:
-        return {(problem.op, *item) for item in row.items()}
+        return frozenset((problem.op, *item) for item in row.items())
     sizes = {(problem.op, problem.dtype is DataType.DOUBLE, *(spec.dims for spec in problem.tensors))}
-    return {(problem.op, pair) for pair in pairs(row)} | sizes
+    return frozenset({(problem.op, pair) for pair in pairs(row)} | sizes)
