@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import entry_points
 from typing import Any
 
 import torch
@@ -247,4 +248,5 @@ def portadnn(
     return aot_autograd(fw_compiler=compiled)(module, example_inputs)
 
 
-register_backend(portadnn, name="portadnn")
+if not any(point.name == "portadnn" for point in entry_points(group="torch_dynamo_backends")):
+    register_backend(portadnn, name="portadnn")  # where an entry point names it PyTorch does so itself, and only once

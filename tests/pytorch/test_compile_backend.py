@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -146,3 +150,26 @@ def test_wrong_options():
     with pytest.raises(Exception, match="options: expected backend, got mode"):
         torch.compile(nn.ReLU(), backend="portadnn", options={"mode": 1})(torch.ones(2))
     assert compile_backend is not None
+
+
+@pytest.mark.parametrize("before", ["", "import portadnn.torch.compile_backend"])
+def test_found_by_name(before, tmp_path):
+    """PyTorch registers the backend by its entry point; the backend does not do so itself then, once too often."""
+    folder = tmp_path / "installed-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: installed\nVersion: 1.0\n")
+    (folder / "entry_points.txt").write_text(
+        "[torch_dynamo_backends]\nportadnn = portadnn.torch.compile_backend:portadnn\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    program = (
+        f"{before}\nimport torch\nprint(torch.compile(torch.nn.ReLU(), backend='portadnn')(torch.ones(2)).tolist())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "[1.0, 1.0]\n", done.stderr
