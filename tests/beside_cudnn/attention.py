@@ -50,6 +50,8 @@ def attention(side: Side) -> None:
         sizes = (sizes[0], sizes[0], sizes[2])
     projections = (common, common, draw.choice((0, 2, 4)), draw.choice((0, 4, 8)))
     biases = draw.random() < 0.5
+    if heads > 1 and projections[3] and not projections[2]:
+        side.tag("several heads")
     if 0 in projections:
         side.tag("identity projection")
     one_to_one = draw.choice((0, 0, 1)) if beams > 1 else draw.choice((0, 1))

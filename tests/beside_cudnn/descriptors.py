@@ -107,6 +107,8 @@ def setting(side: Side) -> None:
         desc = side.descriptor("Filter", "cudnnSetFilterNdDescriptor", number, *sizes)
         found = (*side.call("cudnnGetFilterNdDescriptor", desc, 8), side.call("cudnnGetFilterSizeInBytes", desc))
     elif which == 4:
+        if number == 9:
+            side.tag("BFLOAT16")
         numbers = *_sizes(side, 2, 0, 3), *_sizes(side, 4, 1, 3)
         desc = side.descriptor("Convolution", "cudnnSetConvolution2dDescriptor", *numbers, draw.choice((0, 1)), number)
         found = side.call("cudnnGetConvolution2dDescriptor", desc)[:7]
@@ -149,7 +151,7 @@ def operation(side: Side) -> None:
     layout = draw.choice((0, 0, 1))
     a_desc, a = tensors.add("a", given(side, kind, dims), layout)
     second = given(side, kind, _broadcast(side, dims))
-    if op in (2, 3) and not np.isfinite(second).all():
+    if op < 4 and not np.isfinite(second).all():
         side.tag("no times NaN")
     b_desc, b = tensors.add("b", second, layout)
     c_desc, c = tensors.add("c", given(side, kind, dims, 0), layout, output=True)
@@ -164,7 +166,10 @@ def whole(side: Side) -> None:
     draw, kind = side.draw, side.draw.choice(KINDS)
     dims, tensors = tuple(draw.randint(1, 5) for _ in range(draw.choice((4, 4, 5)))), Tensors(side, kind)
     layout, which = draw.choice((0, 0, 1, 2)), draw.randrange(3)
-    y_desc, y = tensors.add("y", given(side, kind, dims), layout, output=True)
+    content = given(side, kind, dims)
+    if which == 2 and not np.isfinite(content).all():
+        side.tag("no times NaN")
+    y_desc, y = tensors.add("y", content, layout, output=True)
     if which == 0:
         a_desc, a = tensors.add("a", given(side, kind, _broadcast(side, dims)), min(layout, 1))
         side.call(
@@ -188,6 +193,8 @@ def sizes(side: Side) -> None:
         numbers = *padding, *stride, *dilation
         desc = side.descriptor("Convolution", "cudnnSetConvolution2dDescriptor", *numbers, 1, 0)
         groups = draw.choice((1, 1, 2))
+        if groups > 1:
+            side.tag("groups")
         side.call("cudnnSetConvolutionGroupCount", desc, groups)
         w = side.filter(
             "FLOAT", (draw.randint(1, 4), draw.choice((dims[1], dims[1], 1, 2)), draw.randint(1, 4), draw.randint(1, 4))

@@ -62,8 +62,7 @@ class Function:
             self.results |= {
                 p.name
                 for p in self.parameters
-                if re.fullmatch(r"(int|float|double|cudnn\w+_t)( ?\*|\[\])", p.type)
-                and not _opaque(p.type.rstrip("* "))
+                if re.fullmatch(r"(int|float|double|cudnn\w+_t)( ?\*|\[\])", p.type) and not _opaque(_base(p.type))
             }
 
     def __call__(self, *values: Any) -> Any:
