@@ -145,7 +145,7 @@ def _diff(folder: Path, tree: Path, *words: str) -> subprocess.CompletedProcess[
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, env=_environment(folder, tree), cwd=folder, **streams) as process:
         try:
-            out, err = process.communicate(timeout=3 * LIMIT)
+            out, err = process.communicate(timeout=None if "--count" in words else 3 * LIMIT)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
             out, err = process.communicate()
