@@ -48,9 +48,11 @@ from .tensor_core_tiles import Choice, Product
 
 _MOST_SIZES = 31  # bits that a pixel has for the taps that meet it
 _FEW_TAPS = 4  # of a filter, whose neighbours are then rather those of other rows
-# Times as long as products take, as measured on an H100: where lanes gather every other pixel, and where taps find the
-# lines of an image, of so many bytes, in caches no more
-_STRIDED, _UNCACHED, _CACHED = 1.4, 1.3, 32e6
+# Times as long as products take: where lanes gather every other pixel, where most of a tile's rows are none, where
+# filters are 1 x 1, and where taps find the lines of an image, of so many bytes, in caches no more; and so that
+# estimates of other engines are met alike in long calls, of so many operations
+_STRIDED, _FEW_ROWS, _POINTWISE, _UNCACHED, _CACHED = 1.4, 1.5, 1.3, 1.3, 32e6
+_BESIDE_OTHERS, _LONG = {("backward_data", False): 1.3, ("backward_filter", True): 1.1}, 4e9
 _TERM = 4  # slices that tensor cores add up
 _BLEND = (ScalarArg(0, DataType.FLOAT), ScalarArg(1, DataType.FLOAT))
 Defines = dict[str, int | float | str]
@@ -126,10 +128,19 @@ class Planes(Engine):
         assert isinstance(problem, Convolution)
         choice = self.choice(problem, info)
         assert choice is not None
-        longer = _STRIDED if self.direction == "forward" and problem.stride[-1] > 1 else 1.0
-        if problem.image.nbytes > _CACHED and math.prod(problem.filter.dims[2:]) > 1:
-            longer *= _UNCACHED
+        longer = self._longer(problem)
         return choice.seconds(info) * longer + LAUNCH_SECONDS
+
+    def _longer(self, problem: Convolution) -> float:
+        """Return times as long as its products take by the tiles' figures, as drawn layers did on an H100."""
+        taps = math.prod(problem.filter.dims[2:])
+        long = problem.flops() > _LONG
+        longer = _BESIDE_OTHERS.get((self.direction, self.three), 1.0) if long else 1.0
+        if self.direction == "forward":
+            longer *= _STRIDED if problem.stride[-1] > 1 else 1.0
+            longer *= _FEW_ROWS if self.geometry(problem).m <= 32 else 1.0
+            longer *= _POINTWISE if taps == 1 and not self.three else 1.0
+        return longer * (_UNCACHED if problem.image.nbytes > _CACHED and taps > 1 else 1.0)
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
