@@ -103,7 +103,7 @@ def forward(handle: Handle, settings: ActivationSettings, spec: TensorSpec, x: A
 def backward(handle: Handle, settings: ActivationSettings, spec: TensorSpec, y: Any, dy: Any, x: Any, dx: Any) -> None:
     """Compute an activation's gradient."""
     plain = settings.plain
-    if plain is not None:
+    if plain is not None and settings.mode is not Mode.miopenActivationELU:
         activation_backward(handle, y, dy, x, plain, dx)
         return
     _BACKWARD[settings.mode](handle, settings, spec, y, dy, x, dx)
@@ -251,6 +251,20 @@ def _power_gradient(
     _pointwise(handle, ("power gradient", settings), TensorSpec.packed(spec.dtype, spec.dims), given, dx, describe)
 
 
+def _elu_gradient(
+    handle: Handle, settings: ActivationSettings, spec: TensorSpec, y: Any, dy: Any, x: Any, dx: Any
+) -> None:
+    """Compute dy where x > 0, else ``dy * (y + alpha)``: MIOpen looks at x, cuDNN at the sign of y."""
+    named = {"x": x, "z": y, "change": dy}
+    given = {name: transform_tensor(handle, one, _like(handle, spec)) for name, one in named.items()}
+
+    def describe(graph: Any, t: dict[str, Any]) -> dict[str, Any]:
+        below = graph.mul(t["change"], graph.add(t["z"], settings.alpha))
+        return {"y": graph.binary_select(t["change"], below, graph.cmp_gt(t["x"], 0.0))}
+
+    _pointwise(handle, ("elu gradient", settings), TensorSpec.packed(spec.dtype, spec.dims), given, dx, describe)
+
+
 _Forward = Callable[[Handle, ActivationSettings, TensorSpec, Any, Any], None]
 _Backward = Callable[[Handle, ActivationSettings, TensorSpec, Any, Any, Any, Any], None]
 _FORWARD: dict[Mode, _Forward] = {
@@ -268,4 +282,5 @@ _BACKWARD: dict[Mode, _Backward] = {
     Mode.miopenActivationLEAKYRELU: _leaky_gradient,
     Mode.miopenActivationCLAMP: _clamp_gradient,
     Mode.miopenActivationPOWER: _power_gradient,
+    Mode.miopenActivationELU: _elu_gradient,
 }
