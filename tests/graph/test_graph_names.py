@@ -1,6 +1,8 @@
 """The names of cudnn-frontend 1.32, all there but for those that are told; and what a graph shows of itself."""
 
 import inspect
+import pickle
+import types
 
 import numpy as np
 import pytest
@@ -197,6 +199,18 @@ def test_kernels_in_cute_dsl_are_an_import_error():
     with pytest.raises(AttributeError, match="no attribute"):
         getattr(cudnn, "no_such_name")  # noqa: B009
     assert not hasattr(cudnn, "no_such_name")
+
+
+def test_modules_that_are_not_here_are_no_attributes():
+    """Who looks through all modules for a name, as pickle does for PyTorch's compiler, meets AttributeError alone."""
+    for name in cute_dsl.MODULES:
+        assert not hasattr(cudnn, name)
+        assert not hasattr(cudnn.ops, name)
+    assert pickle.whichmodule(types.SimpleNamespace(__module__=None), "torch.nothing") == "__main__"
+    with pytest.raises(ImportError, match="CuTe DSL"):
+        from portadnn.graph import torch  # noqa: F401
+    with pytest.raises(ImportError, match="CuTe DSL"):
+        from portadnn.graph.ops import fla  # noqa: F401
 
 
 def test_values_are_those_of_1_32():

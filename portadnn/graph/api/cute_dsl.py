@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -83,9 +84,14 @@ for _name in NODES:
 
 
 def missing(name: str, module: str = "portadnn.graph") -> Exception:
-    """Return the error of a name that a module lacks: an ImportError for a kernel in CuTe DSL."""
+    """Return the error of a name that a module's ``__getattr__`` lacks: an ImportError for a kernel in CuTe DSL.
+
+    A module is one for ``from`` alone: who looks through all modules for a name, as pickle does, wants AttributeError.
+    """
     if name in MODULES:
-        return ImportError(f"{module} has no {name}: {MODULES[name]}")
+        by = sys._getframe(2).f_globals.get("__name__")
+        kind = ImportError if by == "importlib._bootstrap" else AttributeError
+        return kind(f"{module} has no {name}: {MODULES[name]}")
     if name in NAMES:
         return ImportError(
             f"{module} has no {name}: it is a kernel in CuTe DSL for GPUs of NVIDIA alone (as a rule Blackwell); "
