@@ -50,6 +50,7 @@ BLOCK_COLUMNS = 256
 BLOCK_ROWS = 512
 BLOCK_ELEMENTS = 32 * 1024  # of block b, which stays in the L2 cache
 PACK_PANELS = 8  # packed side by side where the rows of a product are nearer neighbours than its channels
+_LONG_ROW, _ROW_CLOCKS = 32, 26  # positions; clocks of a row's copy apart from its positions
 _TRANSPOSED = 1.4  # times as long where blocks of the image and of the result are transposed
 PACK_POSITIONS = 64  # for each tap: from there on packing the filter pays
 FILE = "opencl/conv/cpu.cl"
@@ -217,6 +218,15 @@ def _tile_size(total: Sum, groups: int, cols: int, most: int, tile: Tile, units:
     return min(((m, r) for m in sorted(channels, reverse=True) for r in reversed(rows)), key=cost)
 
 
+def _short_rows(problem: Convolution, info: DeviceInfo) -> float:
+    """Estimate what rows of few positions cost more than long ones: each is copied once for a channel and tap."""
+    total = Sum.of(problem)
+    cols = min(total.grid[2], _LONG_ROW)
+    rows = total.target.n * total.grid[0] * total.grid[1] * ceil_div(total.rows, BLOCK_ROWS)
+    copies = problem.groups * total.depth * math.prod(total.geometry.taps) * rows
+    return copies * _ROW_CLOCKS * (1 - cols / _LONG_ROW) * 4 * max(info.simd_width, 1) / info.flops
+
+
 def _packs(total: Sum, problem: Convolution) -> bool:
     """Tell whether the filter is packed before; otherwise it is read where it lies, which saves a pass over it.
 
@@ -325,7 +335,8 @@ class ConvCpuGemm(ConvCpu):
 
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
         assert isinstance(problem, Convolution)
-        return super().seconds(problem, info) * (_TRANSPOSED if channels_last(problem) else 1.0)
+        seconds = super().seconds(problem, info)
+        return seconds * _TRANSPOSED if channels_last(problem) else seconds + _short_rows(problem, info)
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
