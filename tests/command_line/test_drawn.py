@@ -16,11 +16,13 @@ def test_layers_are_the_same_each_time_and_all_kinds_are_among_the_first():
     assert {one.kind for one in found[:7]} == {"drawn", "grouped", "pointwise"}
 
 
+@pytest.mark.parametrize("device", drawn.LIMITS)
 @pytest.mark.parametrize("direction", drawn.DIRECTIONS)
-def test_layers_are_valid_problems_of_limited_size(direction):
-    for one in drawn.layers(20):
+def test_layers_are_valid_problems_of_limited_size(direction, device):
+    most, _ = drawn.LIMITS[device]
+    for one in drawn.layers(20, kind=device):
         problem = dnn.parse(problem_line(one.layer, direction, one.batch, "f16", "nhwc"))
-        assert one.kind == "pointwise" or max(spec.size for spec in problem.tensors) <= drawn.MOST_ELEMENTS
+        assert one.kind == "pointwise" or max(problem.image.size, problem.result.size) <= most
         assert problem.groups == one.layer.groups
 
 
