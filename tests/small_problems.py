@@ -39,6 +39,8 @@ _FEATURES = {
     "cuda/rnn/forward_mma.cu rnn_forward_steps_mma": "cooperative",
     "cuda/rnn/backward_mma.cu rnn_backward_steps_mma": "cooperative",
     "cuda/softmax/cluster.cu softmax_cluster": "clusters",
+    "cuda/conv/mma_image_planes.cu conv_mma_image_planes": "wgmma",
+    "cuda/conv/mma_filter_planes.cu conv_mma_filter_planes": "wgmma",
     "shared/conv/mma_pack_filter.cl pack_filter": "mma",
     "shared/conv/mma_pack_image.cl pack_image": "mma",
     "shared/conv/mma_reduce.cl conv_mma_reduce": "mma",
