@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import kernel_cache
 from ..engines.conv.cpu.bytes import FEATURE
+from . import pocl_cache
 from .pocl_cpu import processor_flags
 
 _TEXT = """__kernel void products(__global int16 *v) {
@@ -28,6 +29,7 @@ def features(cl: Any, device: Any, options: str) -> frozenset[str]:
     answer = kernel_cache.load(key)
     if answer is None:
         answer = _YES if _compiles(cl, device, options) else _NO
+        pocl_cache.disown()  # else it would be kept with the first program
         kernel_cache.store(key, answer)
     return frozenset({FEATURE} if answer == _YES else ())
 

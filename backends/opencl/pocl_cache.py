@@ -106,6 +106,10 @@ class Workplace:
             if not stored:
                 self._recent.append(program)
 
+    def disown(self) -> None:
+        """Take what was compiled so far for no program's."""
+        self._seen |= self._folders()
+
     def _folders(self) -> set[str]:
         """Return programs' folders, but for some that were there at the last call: thousands take long to list."""
         found: set[str] = set()
@@ -269,6 +273,13 @@ def starting() -> Iterator[None]:
                 os.environ.pop(_VARIABLE, None)
             else:
                 os.environ[_VARIABLE] = before
+
+
+def disown() -> None:
+    """Take what PoCL compiled so far, as when a device was asked for what it has, for no program's."""
+    place = _WORKPLACES.get(os.getpid())
+    if place is not None:
+        place.disown()
 
 
 def keeps() -> bool:
