@@ -10,7 +10,7 @@ from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardData,
 from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
 from portadnn.problem import Problem
 
-from ....base import ConstantArg, Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
+from ....base import LAUNCH_SECONDS, ConstantArg, Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 from ...rounding import ceil_div, round_up, split_evenly
 from ..epilogue import (
     BackwardDataWithEpilogue,
@@ -336,7 +336,9 @@ class ConvCpuGemm(ConvCpu):
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
         assert isinstance(problem, Convolution)
         seconds = super().seconds(problem, info)
-        return seconds * _TRANSPOSED if channels_last(problem) else seconds + _short_rows(problem, info)
+        if channels_last(problem):
+            return seconds + (_TRANSPOSED - 1) * (seconds - 2 * LAUNCH_SECONDS)
+        return seconds + _short_rows(problem, info)
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
