@@ -33,6 +33,7 @@ class FallbackEngine(GraphEngine):
     """
 
     name = "fallback"
+    behavior_notes = frozenset({behavior_note.RUNTIME_COMPILATION})  # kernels are compiled as those of other engines
     helpers: tuple[GraphEngine, ...] = ()  # take single nodes that nothing else does
 
     def __init__(self, handle: Handle) -> None:

@@ -336,6 +336,8 @@ class ConvCpuGemm(ConvCpu):
     def seconds(self, problem: Problem, info: DeviceInfo) -> float:
         assert isinstance(problem, Convolution)
         seconds = super().seconds(problem, info)
+        if type(problem) not in _PLAIN:  # beside separate nodes, whose launches and passes over memory are not known
+            return seconds
         if channels_last(problem):
             return seconds + (_TRANSPOSED - 1) * (seconds - 2 * LAUNCH_SECONDS)
         return seconds + _short_rows(problem, info)
