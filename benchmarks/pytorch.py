@@ -48,7 +48,9 @@ def step_of(model: Any, args: argparse.Namespace, substituted: bool) -> Any:
     if substituted:
         from portadnn.torch import substitute
 
-        substitute(model, args.backend, fuse=args.fuse)
+        substituted_model = substitute(model, args.backend, fuse=args.fuse)
+        if args.device == "cuda":
+            substituted_model.prepare(x)  # kernels side by side, not one after the other in the first step
     if args.compile == "portadnn":
         from portadnn.torch import compile_backend  # noqa: F401  # registers it where the entry point is not installed
     run = torch.compile(model, backend=args.compile) if args.compile and substituted else model
