@@ -29,7 +29,7 @@ DEVICE int of_all_lanes(int v) { return __shfl_sync(0xffffffffu, v, 0); }
 
 DEVICE u32 local_address(const void *p) { return (u32)__cvta_generic_to_shared(p); }
 
-// 16 bytes from global to local memory; zeros where not `in`. COPY_CACHED: by way of the first-level cache.
+// 16 bytes from global to local memory; zeros where not `in`, when nothing is read. COPY_CACHED: by way of the first-level cache.
 #ifdef COPY_CACHED
 #define PD_COPY "cp.async.ca"
 #else

@@ -144,10 +144,11 @@ conv_mma(const E *__restrict__ image,
     const E *images = image + (u32)(z * CHANNELS) * IN_C + pixel_of(m, &phase).offset;
     int channel = first * BK + item / A_WIDE;
 #else
-    const E *images = image + z / PHASES * CPAD;
     Pixel pixels[A_PASSES];
+    u32 a_places[A_PASSES];
     UNROLL for (int i = 0; i < A_PASSES; ++i) {
         const u32 m = m0 + row0 + i * PASS;
+        a_places[i] = A_AT(row0 + i * PASS, chunk);
         pixels[i] = pixel_of(m, &phase);
         if (m >= (u32)ROWS) pixels[i].d = pixels[i].h = pixels[i].w = FAR_OUT;
     }
@@ -172,7 +173,7 @@ conv_mma(const E *__restrict__ image,
         UNROLL for (int i = 0; i < A_PASSES; ++i) {
             const int row = row0 + i * PASS;
             if (BM % PASS != 0 && row >= BM) break;
-            *(Elements *)(slices_at + stage * STAGE_BYTES + A_AT(row, chunk)) = made[i];
+            *(Elements *)(slices_at + stage * STAGE_BYTES + a_places[i]) = made[i];
         }
     };
 #else
@@ -188,17 +189,15 @@ conv_mma(const E *__restrict__ image,
             if (BK % A_PASS != 0 && row >= BK) break;
             const bool reads = m < (u32)ROWS && channel + k < CHANNELS;
             copy_bytes<RUN_BYTES>(to + RUN_PLACE(row, item % A_WIDE),
-                                  reads ? images + (u32)(channel + k) * IN_C : image, reads);
+                                  images + (u32)(channel + k) * IN_C, reads);
         }
         channel += BK;
 #elif !defined(PROLOGUE_IMAGE)
         const int d = at.d * TAP_D, h = at.h * TAP_H, w = at.w * TAP_W;
-        const u32 hop = TAP_OFFSET(d, h, w) + (u32)at.channel;
+        const u32 hop = TAP_OFFSET(d, h, w) + (u32)(z / PHASES * CPAD + at.channel);
         UNROLL for (int i = 0; i < A_PASSES; ++i) {
-            const int row = row0 + i * PASS;
-            if (BM % PASS != 0 && row >= BM) break;
-            const bool reads = in && inside(&pixels[i], d, h, w);
-            copy_image(to + A_AT(row, chunk), reads ? images + (u32)(pixels[i].offset + hop) : image, reads);
+            if (BM % PASS != 0 && row0 + i * PASS >= BM) break;
+            copy_image(to + a_places[i], image + (u32)(pixels[i].offset + hop), in & (bool)inside(&pixels[i], d, h, w));
         }
 #endif
         copy_columns(to + A_BYTES, &columns, filter, &at, n0, &phase, item);

@@ -29,7 +29,7 @@ DEVICE void place_taps(u32 *places, const Phase *phase, int item) {
 }
 
 typedef struct {
-    const E *columns;   // of the chunk that the work-item copies
+    u32 column;         // of the chunk that the work-item copies, its place in a row
     const u32 *places;  // of the phase's taps
     int tap, channel;   // of the slice's first row
     bool in;
@@ -43,7 +43,7 @@ DEVICE Columns columns_of(const E *filter, int z, int n0, int first, const Phase
     const Place at = place_at(first, 0, phase);
     Columns columns;
     columns.in = column < COLS;
-    columns.columns = filter + (columns.in ? (u32)(z / PHASES) * FILTER_G + column : 0u);
+    columns.column = columns.in ? (u32)(z / PHASES) * FILTER_G + column : 0u;
     columns.places = places;
     columns.tap = (at.d * phase->taps_h + at.h) * phase->taps_w + at.w;
     columns.channel = at.channel;
@@ -58,7 +58,7 @@ DEVICE void next_rows(Columns *columns, int taps) {
     columns->channel += BK;
 }
 #else
-#define SPAN_TAPS (CPAD >= BK ? 2 : 3)
+#define SPAN_TAPS (CPAD % BK == 0 ? 1 : CPAD >= BK ? 2 : 3)
 DEVICE void next_rows(Columns *columns, int taps) {
     columns->channel += BK;
     columns->tap += columns->channel / CPAD;
@@ -66,23 +66,24 @@ DEVICE void next_rows(Columns *columns, int taps) {
 }
 #endif
 
-DEVICE const E *row_zero(const Columns *columns, int hops, bool in) {
+DEVICE u32 row_zero(const Columns *columns, int hops, bool in) {
     const int channel = columns->channel - hops * CPAD;
-    return columns->columns + (in ? (int)columns->places[columns->tap + hops] + channel * FILTER_C : 0);
+    return columns->column + (in ? columns->places[columns->tap + hops] + channel * FILTER_C : 0);
 }
 
 DEVICE void copy_columns(u32 to, Columns *columns, const E *filter, const Place *at, int n0, const Phase *phase, int item) {
     const int taps = taps_of(phase);
     const bool in = columns->in && columns->tap < taps, more = columns->in && columns->tap + 1 < taps;
-    const E *from = row_zero(columns, 0, in), *next = SPAN_TAPS == 2 ? row_zero(columns, 1, more) : from;
+    const u32 from = row_zero(columns, 0, in), next = SPAN_TAPS == 2 ? row_zero(columns, 1, more) : from;
+    const u32 place = B_PLACE(item / B_WIDE, item % B_WIDE);
     UNROLL for (int k = 0; k < BK; k += B_PASS) {
         const int row = k + item / B_WIDE;
         if (BK % B_PASS != 0 && row >= BK) break;
         const int hops = SPAN_TAPS == 1 ? 0 : SPAN_TAPS == 2 ? columns->channel + row >= CPAD : (columns->channel + row) / CPAD;
         bool reads = hops == 0 ? in : columns->in && columns->tap + hops < taps;
-        reads = reads && columns->channel + row - hops * CPAD < CHANNELS;
-        const E *zero = SPAN_TAPS == 3 ? row_zero(columns, hops, reads) : hops ? next : from;
-        copy_chunk(to + B_PLACE(row, item % B_WIDE), reads ? zero + (u32)row * FILTER_C : filter, reads);
+        reads = reads & ((SPAN_TAPS == 1 && CPAD == CHANNELS) || columns->channel + row - hops * CPAD < CHANNELS);
+        const u32 zero = SPAN_TAPS == 3 ? row_zero(columns, hops, reads) : hops ? next : from;
+        copy_chunk(to + (B_PASS % 8 == 0 ? place + k * ACROSS_DOWN : B_PLACE(row, item % B_WIDE)), filter + (u32)(zero + row * FILTER_C), reads);
     }
     next_rows(columns, taps);
 }

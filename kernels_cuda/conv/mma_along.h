@@ -14,22 +14,22 @@
 
 typedef struct {
     const E *rows;
+    u32 places[B_PASSES];
 } Columns;
 
 DEVICE Columns columns_of(const E *filter, int z, int n0, int first, const Phase *phase, int item) {
-    const Columns columns = {filter + ((i64)z * COLS + n0 + item / CHUNKS) * FILTER_PITCH};
+    Columns columns = {filter + ((i64)z * COLS + n0 + item / CHUNKS) * FILTER_PITCH};
+    UNROLL for (int i = 0; i < B_PASSES; ++i) columns.places[i] = B_AT(item / CHUNKS + i * PASS, item % CHUNKS);
     return columns;
 }
 
 DEVICE void copy_columns(u32 to, Columns *columns, const E *filter, const Place *at, int n0, const Phase *phase, int item) {
-    const int chunk = item % CHUNKS, row0 = item / CHUNKS;
+    const int row0 = item / CHUNKS;
     const bool in = in_sum(at, phase);
     UNROLL for (int i = 0; i < B_PASSES; ++i) {
         const int row = row0 + i * PASS;
         if (BN % PASS != 0 && row >= BN) break;
-        const bool reads = in && n0 + row < COLS;
-        copy_chunk(to + B_AT(row, chunk),
-                   reads ? columns->rows + (i64)i * PASS * FILTER_PITCH + at->k : filter, reads);
+        copy_chunk(to + columns->places[i], columns->rows + at->k + (i64)i * PASS * FILTER_PITCH, in & (n0 + row < COLS));
     }
 }
 

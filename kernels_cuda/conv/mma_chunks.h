@@ -6,4 +6,5 @@
 #define A_AT(row, chunk) PLACE(row, chunk, A_SPREAD(row))
 #define B_AT(row, chunk) PLACE(row, chunk, B_SPREAD(row))
 #define PLANE_AT(k, chunk) ((k) * A_PITCH + ((chunk) ^ ((k) % 8)) * 16)
+#define ACROSS_DOWN B_PITCH  // bytes from a row to the next
 #define ACROSS_AT(k, chunk) ((k) * B_PITCH + (((chunk) ^ B_TURN(k)) * 16))

@@ -24,6 +24,8 @@
 #define B_PASS (ITEMS / B_CHUNKS)
 #define A_PASSES ((BK + A_PASS - 1) / A_PASS)
 #define B_PASSES ((BK + B_PASS - 1) / B_PASS)
+#define COUNTED(k) ((u32)COUNT % BK == 0 || pixel0 + (k) < (u32)COUNT)
+#define NOWHERE (~(u32)0)
 #define A_BYTES (BK * A_PITCH)
 #define STAGE_BYTES (A_BYTES + BK * B_PITCH)
 #ifdef WARPGROUPS
@@ -57,37 +59,43 @@ conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, flo
     const int slices = ((u32)COUNT + BK - 1) / BK;
     const int first = (i64)slices * split / SPLITS, count = (int)((i64)slices * (split + 1) / SPLITS) - first;
 
-    // what this work-item copies: one chunk of a column (tap, c) and one of a row, of some pixels
+    // what this work-item copies: one chunk of a column (tap, c) and one of a row, of some pixels. Places are told apart before the
+    // first copy, behind which the compiler would keep each load from local memory.
     const int a_chunk = item % A_CHUNKS, a_k = item / A_CHUNKS;
     const int b_chunk = item % B_CHUNKS, b_k = item / B_CHUNKS;
     const int column = n0 + b_chunk * VE, tap = column / CPAD;
     const int d = tap / (SIZE_H * SIZE_W) * TAP_D, h = tap / SIZE_W % SIZE_H * TAP_H, w = tap % SIZE_W * TAP_W;
     const bool a_in = m0 + a_chunk * VE < KPAD, b_in = column < COLS;
-    const E *images = image + z * CPAD + column % CPAD;
-    const u32 hop = TAP_OFFSET(d, h, w);
-    const E *gradients = gradient + z * KPAD + m0 + a_chunk * VE;
+    const u32 hop = TAP_OFFSET(d, h, w) + (u32)(z * CPAD + column % CPAD), a_place = A_PLACE(a_k, a_chunk), b_place = A_BYTES + B_PLACE(b_k, b_chunk);
+    const E *gradients = gradient + z * KPAD + m0 + a_chunk * VE + ((i64)first * BK + a_k) * (GROUPS * KPAD);
     u32 pixel0 = (u32)first * BK;
 
     auto place_slice = [&](int slice) {
         if (item < BK) places[slice % 2][item] = pixel_of((u32)(first + slice) * BK + item, &phase);
     };
     auto copy_slice = [&](int slice) {
-        const int stage = slice % STAGES;
-        const u32 to = base + stage * STAGE_BYTES;
-        UNROLL for (int i = 0; i < A_PASSES; ++i) {
-            const int k = a_k + i * A_PASS;
-            if (BK % A_PASS != 0 && k >= BK) break;
-            const bool reads = a_in && pixel0 + k < (u32)COUNT;
-            copy_chunk(to + A_PLACE(k, a_chunk), reads ? gradients + (i64)(pixel0 + k) * (GROUPS * KPAD) : gradient, reads);
-        }
+        const u32 to = base + slice % STAGES * STAGE_BYTES;
+        u32 from[B_PASSES];
         UNROLL for (int i = 0; i < B_PASSES; ++i) {
             const int k = b_k + i * B_PASS;
             if (BK % B_PASS != 0 && k >= BK) break;
             const Pixel pixel = places[slice % 2][k];
-            const bool reads = b_in && pixel0 + k < (u32)COUNT && inside(&pixel, d, h, w);
-            copy_chunk(to + A_BYTES + B_PLACE(k, b_chunk), reads ? images + (u32)(pixel.offset + hop) : image, reads);
+            from[i] = b_in & COUNTED(k) & (bool)inside(&pixel, d, h, w) ? pixel.offset + hop : NOWHERE;
+        }
+        UNROLL for (int i = 0; i < A_PASSES; ++i) {
+            const int k = a_k + i * A_PASS;
+            if (BK % A_PASS != 0 && k >= BK) break;
+            const u32 place = A_PASS % 8 == 0 ? a_place + i * A_PASS * A_DOWN : A_PLACE(k, a_chunk);
+            copy_chunk(to + place, gradients + (i64)i * A_PASS * (GROUPS * KPAD), a_in && COUNTED(k));
+        }
+        UNROLL for (int i = 0; i < B_PASSES; ++i) {
+            const int k = b_k + i * B_PASS;
+            if (BK % B_PASS != 0 && k >= BK) break;
+            const u32 place = B_PASS % 8 == 0 ? b_place + i * B_PASS * B_DOWN : A_BYTES + B_PLACE(k, b_chunk);
+            copy_chunk(to + place, image + from[i], from[i] != NOWHERE);
         }
         pixel0 += BK;
+        gradients += (i64)BK * (GROUPS * KPAD);
     };
 
     float acc[MT][NT][4];

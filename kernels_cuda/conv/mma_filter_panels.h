@@ -2,6 +2,8 @@
 
 #define A_PITCH (BM * 2)
 #define B_PITCH (BN * 2)
+#define A_DOWN ACROSS_DOWN
+#define B_DOWN ACROSS_DOWN
 #define A_PLACE ACROSS_AT
 #define B_PLACE ACROSS_AT
 #define ROW_OF(i, r) (16 * (i) + (r))

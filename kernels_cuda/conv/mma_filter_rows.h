@@ -20,6 +20,8 @@
 #define ROW_OF(i, r) (16 * (i) + (r))
 #define COLUMN_OF(j, c) (8 * (j) + (c))
 #endif
+#define A_DOWN A_PITCH  // bytes from a row to the next
+#define B_DOWN B_PITCH
 
 // Adds all slices, of which the first AHEAD are on their way; bring(s) starts the copies of another one
 template <class Bring> DEVICE void multiply_slices(float acc[MT][NT][4], u32 base, int count, Bring bring) {

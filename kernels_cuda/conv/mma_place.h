@@ -43,7 +43,7 @@ DEVICE int first_of(Place *at, int slice, int channel, const Phase *phase) {
 DEVICE void advance(Place *at, const Phase *phase) {
     at->k += BK;
     at->channel += BK;
-    while (at->channel >= CPAD) {
+    for (int taps = 0; taps < (BK - 1) / CPAD + 1 && at->channel >= CPAD; ++taps) {
         at->channel -= CPAD;
         if (++at->w < phase->taps_w) continue;
         at->w = 0;

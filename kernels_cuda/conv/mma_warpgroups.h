@@ -25,6 +25,7 @@ static_assert(BK * sizeof(E) == 128 && BM % (4 * WM) == 0, "a slice is as wide a
 #define A_AT(row, chunk) in_panel(A_SLOT(row), chunk)
 #define B_AT(column, chunk) in_panel(B_SLOT(column), chunk)
 #define PLANE_AT(k, chunk) ACROSS_AT(k, ROW_SLOT((chunk) * 8) / 8)
+#define ACROSS_DOWN 128  // bytes from a row to the next
 #define ACROSS_AT(k, chunk) ((chunk) / 8 * (BK * 128) + in_panel(k, (chunk) % 8))
 
 // What a warpgroup adds of a slice, whose sides lie at these bytes
