@@ -23,6 +23,14 @@ struct alignas(16) Four {
 struct alignas(8) Two {
     float v[2];
 };
+// To global memory at once: compilers take a struct's store apart
+DEVICE void store_two(float *to, Two two) {
+    asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(two.v[0]), "f"(two.v[1]) : "memory");
+}
+DEVICE void store_four(float *to, Four four) {
+    asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(four.v[0]), "f"(four.v[1]), "f"(four.v[2]), "f"(four.v[3])
+                 : "memory");
+}
 
 // A number that all lanes of a sub-group have alike, for the compiler to know it
 DEVICE int of_all_lanes(int v) { return __shfl_sync(0xffffffffu, v, 0); }

@@ -261,7 +261,7 @@ conv_mma(const E *__restrict__ image,
             if (i % 2) break;
             UNROLL for (int e = 0; e < 2; ++e) {
                 const Four v = {{acc[i][j][e], acc[i][j][2 + e], acc[i + 1][j][e], acc[i + 1][j][2 + e]}};
-                *(Four *)(part + (COLUMN(j) + e) * PADDED_ROWS + ROW(i, 0)) = v;
+                store_four(part + (COLUMN(j) + e) * PADDED_ROWS + ROW(i, 0), v);
             }
 #else
             UNROLL for (int e = 0; e < 4; ++e) part[(COLUMN(j) + e % 2) * PADDED_ROWS + ROW(i, e / 2)] = acc[i][j][e];
@@ -272,7 +272,7 @@ conv_mma(const E *__restrict__ image,
             UNROLL for (int j = 0; j < NT; j += 2) {
                 const Four v = {{acc[i][j][2 * half], acc[i][j][2 * half + 1], acc[i][j + 1][2 * half],
                                  acc[i][j + 1][2 * half + 1]}};
-                *(Four *)(part + ROW(i, half) * PADDED_COLS + COLUMN(j)) = v;
+                store_four(part + ROW(i, half) * PADDED_COLS + COLUMN(j), v);
             }
         }
 #endif

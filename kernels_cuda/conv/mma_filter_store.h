@@ -53,17 +53,17 @@ DEVICE void leave_part(float acc[MT][NT][4], float *parts, u32 part_number, int 
                 UNROLL for (int j = 0; j < NT; j += 4) {
                     Four v = {{acc[i][j][2 * half + e], acc[i][j + 1][2 * half + e], acc[i][j + 2][2 * half + e],
                                acc[i][j + 3][2 * half + e]}};
-                    Four *const to = (Four *)(row + COLUMN_OF(j, lane % 4 * 2 + e));
-                    ADD_OLD(4, v, *to)
-                    *to = v;
+                    float *const to = row + COLUMN_OF(j, lane % 4 * 2 + e);
+                    ADD_OLD(4, v, *(Four *)to)
+                    store_four(to, v);
                 }
             }
 #else
             UNROLL for (int j = 0; j < NT; ++j) {
                 Two v = {{acc[i][j][2 * half], acc[i][j][2 * half + 1]}};
-                Two *const to = (Two *)(row + COLUMN_OF(j, lane % 4 * 2));
-                ADD_OLD(2, v, *to)
-                *to = v;
+                float *const to = row + COLUMN_OF(j, lane % 4 * 2);
+                ADD_OLD(2, v, *(Two *)to)
+                store_two(to, v);
             }
 #endif
         }

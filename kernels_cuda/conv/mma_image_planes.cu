@@ -141,7 +141,7 @@ conv_mma_image_planes(const float *__restrict__ image, const float *__restrict__
     float *const part = parts + (i64)group * (PADDED_ROWS * PADDED_COLS) + (i64)(m0 + row0) * PADDED_COLS + n0 + lane % 4 * 2;
     UNROLL for (int j = 0; j < NT; ++j) {
         UNROLL for (int half = 0; half < 2; ++half) {
-            *(Two *)(part + half * 8 * PADDED_COLS + 8 * j) = {{acc[0][j][2 * half], acc[0][j][2 * half + 1]}};
+            store_two(part + half * 8 * PADDED_COLS + 8 * j, {{acc[0][j][2 * half], acc[0][j][2 * half + 1]}});
         }
     }
 #else

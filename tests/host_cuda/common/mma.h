@@ -15,6 +15,8 @@ struct alignas(16) Four {
 struct alignas(8) Two {
     float v[2];
 };
+DEVICE void store_two(float *to, Two two) { *(Two *)to = two; }
+DEVICE void store_four(float *to, Four four) { *(Four *)to = four; }
 
 DEVICE int of_all_lanes(int v) { return v; }
 DEVICE u32 local_address(const void *p) { return (u32)((const unsigned char *)p - tiles); }
