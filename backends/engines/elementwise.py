@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from portadnn.enums import ActivationMode, NanPropagation, OpTensorOp
 from portadnn.ops.activation import ActivationBackward, ActivationForward
 from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
@@ -43,14 +45,21 @@ _RELUS = (ActivationMode.RELU, ActivationMode.CLIPPED_RELU)
 _BACKWARD_READS_X = (ActivationMode.RELU, ActivationMode.CLIPPED_RELU, ActivationMode.SWISH)
 
 
+def _constant(number: float, problem: Problem) -> float | str:
+    """Return a number as a kernel has it; what the arithmetic's type cannot hold is infinite there."""
+    if abs(number) <= float(np.finfo(problem.dtype.accumulator.numpy).max):
+        return number
+    return f"({'-' if number < 0 else ''}INFINITY_OF(real))"
+
+
 def activation_defines(mode: ActivationMode, problem: Activation) -> dict[str, int | float | str]:
     """Return the defines of common/activation.h."""
     keeps_nan = problem.nan_propagation is NanPropagation.PROPAGATE_NAN and mode in _RELUS
     defines: dict[str, int | float | str] = {"ACTIVATION": f"{mode.name}{'_NAN' if keeps_nan else ''}"}
     if mode is ActivationMode.CLIPPED_RELU:
-        defines["CEILING"] = problem.ceiling
+        defines["CEILING"] = _constant(problem.ceiling, problem)
     if mode in (ActivationMode.ELU, ActivationMode.SWISH):
-        defines["COEF"] = problem.coef
+        defines["COEF"] = _constant(problem.coef, problem)
     return defines
 
 

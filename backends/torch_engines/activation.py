@@ -34,9 +34,9 @@ def activation(torch: Any, mode: ActivationMode, p: Any) -> Callable[[Any], Any]
 
 
 def why_not_activation(problem: Any, info: DeviceInfo) -> str | None:
-    """Refuse what hardtanh cannot say: a ceiling of 0."""
+    """Refuse what hardtanh cannot say: a ceiling of 0 or less."""
     mode = problem.mode if isinstance(problem, (ActivationForward, ActivationBackward)) else problem.activation
-    if mode is ActivationMode.CLIPPED_RELU and problem.ceiling == 0:
+    if mode is ActivationMode.CLIPPED_RELU and problem.ceiling <= 0:
         return "PyTorch's hardtanh wants a ceiling above 0"
     return None
 

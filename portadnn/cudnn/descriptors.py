@@ -22,10 +22,16 @@ __all__ = [
     "SpatialTransformerDescriptor",
     "TensorDescriptor",
     "destroy",
+    "fixed",
     "integers",
     "made",
     "value_of",
 ]
+
+
+def fixed(values: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Return the first `count` values, 0 where there are fewer: what Get functions of 2-D and 4-D tell of others."""
+    return values[:count] + (0,) * (count - len(values))
 
 
 class TensorDescriptor(Layout):

@@ -6,7 +6,7 @@ import portadnn as dnn
 
 from ..arguments import as_integer
 from ..enums import TensorFormat
-from .descriptors import FilterDescriptor, integers, made
+from .descriptors import FilterDescriptor, fixed, integers, made
 from .storage import IntegerFilter, format_number, integer_type
 from .tensors import data_type, tensor_format
 
@@ -36,13 +36,13 @@ def cudnnSetFilterNdDescriptor_v3(filterDesc, dataType, nbDims, filterDimA):
 
 
 def cudnnGetFilter4dDescriptor(filter):
-    dtype, layout, *dims = filter.get_4d()
-    return (data_type.c(dtype), tensor_format.c(layout), *dims)
+    dtype, layout, _, dims = filter.get_nd(4)
+    return (data_type.c(dtype), tensor_format.c(layout), *fixed(dims, 4))
 
 
 def cudnnGetFilter4dDescriptor_v3(filter):
-    dtype, _, *dims = filter.get_4d()
-    return (data_type.c(dtype), *dims)
+    dtype, _, *dims = cudnnGetFilter4dDescriptor(filter)
+    return (dtype, *dims)
 
 
 def cudnnGetFilterNdDescriptor(filter, nbDimsRequested):

@@ -12,6 +12,19 @@ from .enumerations import enumeration
 
 VERSION = 5005  # the guide's: a program that compares it then calls with the guide's arguments
 
+# Statuses that cuDNN 9 gave other numbers: programs written for it may have these.
+_NUMBERS_OF_9 = {
+    1001: "NOT_INITIALIZED",
+    1005: "LICENSE_ERROR",
+    1006: "RUNTIME_IN_PROGRESS",
+    1007: "RUNTIME_FP_OVERFLOW",
+    2000: "BAD_PARAM",
+    2001: "INVALID_VALUE",
+    3000: "NOT_SUPPORTED",
+    4000: "INTERNAL_ERROR",
+    5000: "EXECUTION_FAILED",
+}
+
 
 def cudnnGetVersion():
     return VERSION
@@ -22,7 +35,10 @@ def cudnnGetErrorString(status):
     if wanted is None:
         raise BadParam(argument="status", expected="a cudnnStatus_t", got=named(status))
     member = enumeration("cudnnStatus_t")._value2member_map_.get(wanted)
-    return "CUDNN_UNKNOWN_STATUS" if member is None else member.name
+    if member is not None:
+        return member.name
+    name = _NUMBERS_OF_9.get(wanted)
+    return f"CUDNN_STATUS_{name}" if name else "CUDNN_UNKNOWN_STATUS"
 
 
 def cudnnCreate(

@@ -10,7 +10,7 @@ from ..arguments import as_integer
 from ..enums import NanPropagation, PoolingMode, plain_number
 from ..errors import BadParam
 from .calls import Choice
-from .descriptors import PoolingDescriptor, integers, made
+from .descriptors import PoolingDescriptor, fixed, integers, made
 from .enumerations import enumeration
 from .tensors import nan_option
 
@@ -46,12 +46,13 @@ def cudnnSetPoolingNdDescriptor_v3(poolingDesc, mode, *arrays):
 
 
 def cudnnGetPooling2dDescriptor(pooling, poolingDesc):
-    _, nan, *sizes = pooling.get_2d()
-    return (poolingDesc.mode, nan_option.c(nan), *sizes)
+    _, nan, _, *arrays = pooling.get_nd(2)
+    return (poolingDesc.mode, nan_option.c(nan), *(n for sizes in arrays for n in fixed(sizes, 2)))
 
 
 def cudnnGetPooling2dDescriptor_v3(pooling, poolingDesc):
-    return (poolingDesc.mode, *pooling.get_2d()[2:])
+    mode, _, *sizes = cudnnGetPooling2dDescriptor(pooling, poolingDesc)
+    return (mode, *sizes)
 
 
 def cudnnGetPoolingNdDescriptor(pooling, poolingDesc, nbDimsRequested):

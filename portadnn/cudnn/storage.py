@@ -179,11 +179,12 @@ def type_name(value: Any) -> str:
 
 
 def _checked(dims: Sequence[int], lanes: int, layout: int, name: str) -> tuple[int, ...]:
-    sizes = as_integers(dims, "dims", 1)
+    sizes = as_integers(dims, "dims", -(2**63))
     if len(sizes) > MAX_DIMS - (lanes > 1):
         raise NotSupported(argument="dims", expected=f"at most {MAX_DIMS - (lanes > 1)} dims", got=sizes)
     if len(sizes) < 3:
         raise BadParam(argument="dims", expected="3 to 8 dims", got=sizes)
+    as_integers(sizes, "dims", 1)
     if lanes == 1 and layout == VECTORS:
         raise BadParam(argument="format", expected=f"NCHW or NHWC for {name}", got="CUDNN_TENSOR_NCHW_VECT_C")
     if layout == VECTORS and sizes[1] % lanes:

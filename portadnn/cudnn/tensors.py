@@ -8,7 +8,7 @@ from ..arguments import as_integer
 from ..enums import DataType, NanPropagation, OpTensorOp, TensorFormat
 from ..errors import BadParam
 from .calls import Choice
-from .descriptors import OpTensorDescriptor, TensorDescriptor, integers, made
+from .descriptors import OpTensorDescriptor, TensorDescriptor, fixed, integers, made
 from .memory import tensor
 from .storage import VECTORS, IntegerTensor, format_number, integer_type
 
@@ -51,8 +51,8 @@ def cudnnSetTensor4dDescriptorEx(tensorDesc, dataType, *numbers):
 
 
 def cudnnGetTensor4dDescriptor(tensor):
-    dtype, *sizes = tensor.get_4d()
-    return (data_type.c(dtype), *sizes)
+    dtype, _, dims, strides = tensor.get_nd(4)
+    return (data_type.c(dtype), *fixed(dims, 4), *fixed(strides, 4))
 
 
 def cudnnSetTensorNdDescriptor(tensorDesc, dataType, nbDims, dimA, strideA):

@@ -19,11 +19,12 @@ from ..problem import MAX_DIMS, MAX_SPAN, TensorSpec, packed_strides
 
 def make_spec(dims: Any, dtype: Any, format: Any = TensorFormat.NCHW, strides: Any = None) -> TensorSpec:
     """Return the spec that a :class:`TensorDescriptor` of these arguments has; the errors are its errors."""
-    sizes = as_integers(dims, "dims", 0)
+    sizes = as_integers(dims, "dims", -(2**63))
     if len(sizes) > MAX_DIMS:
         raise NotSupported(argument="dims", expected=f"at most {MAX_DIMS} dims", got=sizes)
     if len(sizes) < 3:
         raise BadParam(argument="dims", expected="3 to 8 dims", got=sizes)
+    as_integers(sizes, "dims", 0)
     layout = TensorFormat.parse(format, "format")
     steps = packed_strides(sizes, layout) if strides is None else as_integers(strides, "strides", 0, len(sizes))
     spec = TensorSpec(DataType.of(dtype), sizes, steps)
@@ -158,7 +159,9 @@ class TensorDescriptor(_Viewable):
     @public
     def set_nd(cls, dtype: npt.DTypeLike | DataType, dims: Sequence[int], strides: Sequence[int]) -> TensorDescriptor:
         """Make an N-D descriptor; unlike the 4-D forms it refuses dims of 0 (guide section 4.11)."""
-        return cls(as_integers(dims, "dims", 1), dtype, strides=strides)
+        if len(as_integers(dims, "dims", -(2**63))) <= MAX_DIMS:
+            as_integers(dims, "dims", 1)
+        return cls(dims, dtype, strides=strides)
 
     @public
     def get_4d(self) -> tuple[DataType, int, int, int, int, int, int, int, int]:

@@ -47,11 +47,10 @@ def _demand_2d(values: tuple[int, ...]) -> None:
 
 
 def check_activation(mode: ActivationMode, ceiling: float, coef: float) -> None:
-    """Demand numbers that make sense where they are used; never NaN, with which equal descriptors would differ."""
-    if math.isnan(coef) or (mode in (ActivationMode.ELU, ActivationMode.SWISH) and math.isinf(coef)):
-        raise BadParam(argument="coef", expected="a finite number", got=coef)
-    if math.isnan(ceiling) or (mode is ActivationMode.CLIPPED_RELU and not 0 <= ceiling < math.inf):
-        raise BadParam(argument="ceiling", expected="a finite number >= 0", got=ceiling)
+    """Demand numbers, as cuDNN does not; NaN would make equal descriptors differ."""
+    for argument, number in (("coef", coef), ("ceiling", ceiling)):
+        if math.isnan(number):
+            raise BadParam(argument=argument, expected="a number", got=number)
 
 
 def _arithmetic(compute_type: Any) -> DataType | None:
@@ -307,7 +306,7 @@ class ActivationDescriptor(Parameters):
     nan_propagation
         Whether RELU and CLIPPED_RELU keep NaN; the others always do.
     ceiling
-        Upper bound of CLIPPED_RELU.
+        Upper bound of CLIPPED_RELU: any number, as in cuDNN. Below 0 it takes the place of every positive x.
     coef
         The alpha of ELU (x above 0, else ``alpha * (exp(x) - 1)``) or the beta of SWISH (``x / (1 + exp(-beta * x))``).
         C has one number for it and the ceiling.
@@ -315,7 +314,7 @@ class ActivationDescriptor(Parameters):
     Raises
     ------
     BadParam
-        Unknown mode or option, or a ceiling or coef that is not a finite number (>= 0) where it is used.
+        Unknown mode or option, or a ceiling or coef that is NaN.
     """
 
     mode: ActivationMode

@@ -30,9 +30,7 @@ def _batch_norm(node: Node, x: Array, scale: Array, bias: Array, mean: Array, va
     images = x.reshape(*x.shape, *[1] * max(4 - x.ndim, 0))
     scale, bias, mean, variance = (_accumulated(one, x, dims) for one in (scale, bias, mean, variance))
     epsilon = float(node.get("epsilon", 1e-5))
-    if epsilon < 0.99e-5:
-        raise node.refuse(f"an epsilon of {epsilon:g}; cuDNN wants 1e-5 or more")
-    how: dict[str, Any] = {"epsilon": max(epsilon, 1e-5)}
+    how: dict[str, Any] = {"epsilon": epsilon}
     if not node.get("training_mode", 0):
         function = dnn.batch_normalization_forward_inference
         return node.call(function, images, scale, bias, mean, variance, **how).reshape(x.shape)

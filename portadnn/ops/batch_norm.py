@@ -18,7 +18,8 @@ from ..errors import BadParam, NotSupported, public, shown
 from ..handle import Handle
 from ..problem import Problem, TensorSpec, check_same
 
-BN_MIN_EPSILON = 1e-5  # CUDNN_BN_MIN_EPSILON
+BN_MIN_EPSILON = 0.0  # CUDNN_BN_MIN_EPSILON of cuDNN 8 and 9; it was 1e-5 in 4 to 7
+EPSILON = 1e-5  # where none is given
 
 
 def parameter_dims(dims: tuple[int, ...], mode: BatchNormMode) -> tuple[int, ...]:
@@ -113,7 +114,7 @@ class BatchNormalizationForwardTraining(BatchNormalizationProblem):
         "alpha": 1.0,
         "beta": 0.0,
         "exponential_average_factor": 1.0,
-        "epsilon": BN_MIN_EPSILON,
+        "epsilon": EPSILON,
     }
     in_place: ClassVar[tuple[tuple[str, str], ...]] = (("y", "x"),)
     absent: ClassVar[tuple[str, ...]] = ("running_mean", "running_variance", "saved_mean", "saved_inv_variance")
@@ -158,7 +159,7 @@ class BatchNormalizationForwardInference(BatchNormalizationProblem):
     op: ClassVar[str] = "batch_normalization_forward_inference"
     inputs: ClassVar[tuple[str, ...]] = ("x", "scale", "bias", "estimated_mean", "estimated_variance")
     outputs: ClassVar[tuple[str, ...]] = ("y",)
-    scalars: ClassVar[dict[str, float]] = {"alpha": 1.0, "beta": 0.0, "epsilon": BN_MIN_EPSILON}
+    scalars: ClassVar[dict[str, float]] = {"alpha": 1.0, "beta": 0.0, "epsilon": EPSILON}
     in_place: ClassVar[tuple[tuple[str, str], ...]] = (("y", "x"),)
 
     x: TensorSpec
@@ -193,7 +194,7 @@ class BatchNormalizationBackward(BatchNormalizationProblem):
         "beta_data_diff": 0.0,
         "alpha_param_diff": 1.0,
         "beta_param_diff": 0.0,
-        "epsilon": BN_MIN_EPSILON,
+        "epsilon": EPSILON,
     }
     in_place: ClassVar[tuple[tuple[str, str], ...]] = (("dx", "dy"),)
     absent: ClassVar[tuple[str, ...]] = ("saved_mean", "saved_inv_variance")
@@ -275,7 +276,7 @@ def batch_normalization_forward_training(
     *,
     mode: BatchNormMode | int | str = BatchNormMode.SPATIAL,
     exponential_average_factor: float = 1.0,
-    epsilon: float = BN_MIN_EPSILON,
+    epsilon: float = EPSILON,
     alpha: float = 1.0,
     beta: float = 0.0,
 ) -> Any:
@@ -303,7 +304,7 @@ def batch_normalization_forward_training(
     exponential_average_factor
         Share of the new statistics in the running ones; 1 / (1 + k) at call k for the mean over all calls.
     epsilon
-        Added to the variance; at least 1e-5 (CUDNN_BN_MIN_EPSILON).
+        Added to the variance; at least 0 (CUDNN_BN_MIN_EPSILON).
     alpha, beta
         Blending factors; with ``beta == 0`` y is not read.
 
@@ -335,7 +336,7 @@ def batch_normalization_forward_inference(
     y: Any = None,
     *,
     mode: BatchNormMode | int | str = BatchNormMode.SPATIAL,
-    epsilon: float = BN_MIN_EPSILON,
+    epsilon: float = EPSILON,
     alpha: float = 1.0,
     beta: float = 0.0,
 ) -> Any:
@@ -358,7 +359,7 @@ def batch_normalization_forward_inference(
     Raises
     ------
     BadParam
-        Not 4 or 5 dims, dims or types that do not fit, or an epsilon below 1e-5.
+        Not 4 or 5 dims, dims or types that do not fit, or an epsilon below 0.
     """
     check_epsilon(epsilon, BN_MIN_EPSILON)
     tensors = (x, scale, bias, estimated_mean, estimated_variance, y)
@@ -379,7 +380,7 @@ def batch_normalization_backward(
     dbias: Any = None,
     *,
     mode: BatchNormMode | int | str = BatchNormMode.SPATIAL,
-    epsilon: float = BN_MIN_EPSILON,
+    epsilon: float = EPSILON,
     alpha_data_diff: float = 1.0,
     beta_data_diff: float = 0.0,
     alpha_param_diff: float = 1.0,
@@ -418,7 +419,7 @@ def batch_normalization_backward(
     Raises
     ------
     BadParam
-        Not 4 or 5 dims, dims or types that do not fit, one saved tensor only, or an epsilon below 1e-5.
+        Not 4 or 5 dims, dims or types that do not fit, one saved tensor only, or an epsilon below 0.
     """
     check_epsilon(epsilon, BN_MIN_EPSILON)
     tensors = (x, dy, scale, saved_mean, saved_inv_variance, dx, dscale, dbias)

@@ -16,6 +16,7 @@ from ..handle import Handle
 from ..problem import TensorSpec
 from .batch_norm import (
     BN_MIN_EPSILON,
+    EPSILON,
     BatchNormalizationProblem,
     check_epsilon,
     check_parameter,
@@ -99,7 +100,7 @@ class BatchNormalizationApply(_Half):
     op: ClassVar[str] = "batch_normalization_apply"
     inputs: ClassVar[tuple[str, ...]] = ("x", "scale", "bias", "means", "variances", "counts")
     outputs: ClassVar[tuple[str, ...]] = ("y", "running_mean", "running_variance", "saved_mean", "saved_inv_variance")
-    scalars: ClassVar[dict[str, float]] = {"exponential_average_factor": 1.0, "epsilon": BN_MIN_EPSILON}
+    scalars: ClassVar[dict[str, float]] = {"exponential_average_factor": 1.0, "epsilon": EPSILON}
     in_place: ClassVar[tuple[tuple[str, str], ...]] = (("y", "x"),)
     absent: ClassVar[tuple[str, ...]] = ("running_mean", "running_variance", "saved_mean", "saved_inv_variance")
     like_x: ClassVar[tuple[str, ...]] = ("y",)
@@ -248,7 +249,7 @@ def batch_normalization_apply(
     *,
     mode: BatchNormMode | int | str = BatchNormMode.SPATIAL,
     exponential_average_factor: float = 1.0,
-    epsilon: float = BN_MIN_EPSILON,
+    epsilon: float = EPSILON,
 ) -> Any:
     """Normalise a rank's batch by the statistics of all ranks' batches together: the second half of the forward pass.
 
@@ -278,7 +279,7 @@ def batch_normalization_apply(
     Raises
     ------
     BadParam
-        Dims or types that do not fit, one tensor of a pair, or an epsilon below 1e-5.
+        Dims or types that do not fit, one tensor of a pair, or an epsilon below 0.
     """
     check_epsilon(epsilon, BN_MIN_EPSILON)
     tensors = (x, scale, bias, means, variances, counts, y, running_mean, running_variance, saved_mean)

@@ -11,8 +11,6 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from portadnn.ops.batch_norm import BN_MIN_EPSILON
-
 from . import ops
 from .marks import passes
 from .ops.convolution import convolution
@@ -47,12 +45,6 @@ def why_not(module: nn.Module) -> str | None:
         return "its parameters are not made yet: run the model once before"
     if getattr(module, "inplace", False):
         return "inplace=True: it overwrites its input"
-    if (
-        isinstance(module, nn.modules.batchnorm._NormBase)
-        and module.eps < BN_MIN_EPSILON
-        and not isinstance(module, nn.modules.instancenorm._InstanceNorm)
-    ):
-        return f"eps={module.eps}: cuDNN's least is {BN_MIN_EPSILON}"
     if isinstance(module, nn.modules.pooling._MaxPoolNd):
         if module.return_indices:
             return "return_indices: cuDNN's pooling has no indices"

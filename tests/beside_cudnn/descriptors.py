@@ -99,6 +99,8 @@ def setting(side: Side) -> None:
     elif which == 2:
         count = draw.choice((2, 3, 4, 5, 8, 9))
         dims, strides = _sizes(side, count, 1, 4), _sizes(side, count, 1, 99)
+        if count == 2:
+            side.tag("two dims")
         desc = side.descriptor("Tensor", "cudnnSetTensorNdDescriptor", number, count, dims, strides)
         found = side.call("cudnnGetTensorNdDescriptor", desc, draw.choice((count, 2, 8)))
     elif which == 3:

@@ -13,6 +13,8 @@ from .layouts import laid
 from .sides import Memory, Side
 
 NHWC = 1
+UNKNOWN = (99, 6000, 9999)
+STATUSES = (0, 1001, 1002, 1003, 1004, 1005, 1007, 2000, 2002, 2003, 2011, 3000, 3001, 4000, 4001, 5000, 5001, *UNKNOWN)
 
 
 class Plan:
@@ -151,10 +153,12 @@ def finalized(side: Side) -> None:
 
 
 def itself(side: Side) -> None:
-    """Callbacks, properties, errors of the device: without a computation."""
+    """Callbacks, properties, errors of the device, names of statuses: without a computation."""
     draw = side.draw
-    which = draw.randrange(4)
-    if which == 0:
+    which = draw.randrange(5)
+    if which == 4:
+        side.output("words", list(side.words(draw.choice(STATUSES)).encode()))
+    elif which == 0:
         side.call("cudnnGetProperty", draw.choice((0, 1, 2, 7)))
     elif which == 1:
         found = side.runtime_error(draw.choice((0, 1, 2, 9)))

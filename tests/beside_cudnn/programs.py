@@ -11,7 +11,7 @@ import portadnn as dnn
 from portadnn_backends.vendor_cudnn.connection import CupyConnection
 from portadnn_backends.vendor_cudnn.library import load
 
-from . import attention, descriptors, fused, integers, layers, sequences, tensors
+from . import attention, descriptors, fused, integers, layers, normalizations, queries, sequences, tensors
 from .judging import Verdict, refused, verdict
 from .sides import Answer, Ours, Real, Side, Stop
 
@@ -22,9 +22,19 @@ PROGRAMS: dict[str, Callable[[Side], None]] = {
     **attention.PROGRAMS,
     **fused.PROGRAMS,
     **layers.PROGRAMS,
+    **normalizations.PROGRAMS,
+    **queries.PROGRAMS,
     **descriptors.PROGRAMS,
 }
-OFTEN = {"cudnnConvolutionForward of bytes": 3, "cudnnRNN*": 3, "cudnnMultiHeadAttn*": 3, "callbacks and properties": 1}
+OFTEN = {
+    "cudnnConvolutionForward of bytes": 3,
+    "cudnnRNN*": 3,
+    "cudnnMultiHeadAttn*": 3,
+    "callbacks and properties": 1,
+    "fresh descriptors": 1,
+    "cudnnDestroy* of NULL": 1,
+    "descriptors, set and got": 3,
+}
 WRONG = "wrong calls: "
 WRONG_SHARE = 4  # one program in so many has a wrong argument
 

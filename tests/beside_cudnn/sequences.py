@@ -45,13 +45,14 @@ def recurrent(side: Side) -> None:
         side.tag("empty sequence")
     math_type = draw.choice((3, 3, 0)) if kind == 0 else 0
     setting = 0, mode, bias, both, skip, kind, 0 if kind == 2 else kind, math_type
-    setting += features, hidden, hidden, layers, None, padded
+    projected = hidden // 2 if mode == 2 and hidden > 3 and not skip and draw.random() < 0.4 else hidden
+    setting += features, hidden, projected, layers, None, padded
     rnn = side.descriptor("RNN", "cudnnSetRNNDescriptor_v8", *setting)
     clip = mode == 2 and draw.random() < 0.4
     if clip or draw.random() < 0.05:
         side.tag("clip")
         side.call("cudnnRNNSetClip_v9", rnn, 1, -0.6, 0.5)
-    width = hidden * (1 + both)
+    width = projected * (1 + both)
     fill = side.host(FILL, np.dtype(dtype).name)
     descs = [
         side.descriptor("RNNData", "cudnnSetRNNDataDescriptor", kind, layout, steps, batch, size, lengths, fill)
@@ -64,12 +65,19 @@ def recurrent(side: Side) -> None:
     count = sum(lengths) if layout == 1 else steps * batch
     x, dy = ((rng.standard_normal((count, n)) / 2).astype(dtype) for n in (features, width))
     where = _kept(layout, steps, batch, lengths)
-    state = layers * (1 + both), batch, hidden
-    state_desc = side.descriptor("Tensor", "cudnnSetTensorNdDescriptor", kind, 3, state, (batch * hidden, hidden, 1))
+    states = {letter: (layers * (1 + both), batch, n) for letter, n in (("h", projected), ("c", hidden))}
+    state_desc, cell_desc = (
+        side.descriptor("Tensor", "cudnnSetTensorNdDescriptor", kind, 3, dims, (batch * dims[2], dims[2], 1))
+        for dims in states.values()
+    )
     given = {
-        name: side.put((rng.standard_normal(state) / 2).astype(dtype), name) for name in ("hx", "cx", "dhy", "dcy")
+        name: side.put((rng.standard_normal(states[name.strip("dxy")]) / 2).astype(dtype), name)
+        for name in ("hx", "cx", "dhy", "dcy")
     }
-    ends = {name: side.put(np.full(state, 9, dtype), name, output=True) for name in ("hy", "cy", "dhx", "dcx")}
+    ends = {
+        name: side.put(np.full(states[name.strip("dxy")], 9, dtype), name, output=True)
+        for name in ("hy", "cy", "dhx", "dcx")
+    }
     if draw.random() < 0.2:  # NULL: states of zeros
         given["hx"] = given["cx"] = None  # type: ignore[assignment]
     dev = side.put(np.array(lengths, np.int32), "lengths")
@@ -77,7 +85,7 @@ def recurrent(side: Side) -> None:
     y = side.put(np.full(dy.shape, 5, dtype), "y", output=True)
     work, reserve = (side.room(n, name) for n, name in zip(rooms, ("workspace", "reserve"), strict=True))
     spaces = rooms[0], work, rooms[1], reserve
-    cells = (state_desc, given["cx"], ends["cy"]) if mode == 2 else (None, None, None)
+    cells = (cell_desc, given["cx"], ends["cy"]) if mode == 2 else (None, None, None)
     side.call(
         *("cudnnRNNForward", handle, rnn, int(training), dev, descs[0], memory["x"], descs[1], y, state_desc),
         *(given["hx"], ends["hy"], *cells, size, memory["w"], *spaces),
@@ -95,7 +103,7 @@ def recurrent(side: Side) -> None:
     if not training:
         return
     dx = side.put(np.full(x.shape, 6, dtype), "dx", output=True)
-    cells = (state_desc, given["cx"], given["dcy"], ends["dcx"]) if mode == 2 else (None,) * 4  # type: ignore[assignment]
+    cells = (cell_desc, given["cx"], given["dcy"], ends["dcx"]) if mode == 2 else (None,) * 4  # type: ignore[assignment]
     side.call(
         *("cudnnRNNBackwardData_v8", handle, rnn, dev, descs[1], y, memory["dy"], descs[0], dx, state_desc),
         *(given["hx"], given["dhy"], ends["dhx"], *cells, size, memory["w"], *spaces),

@@ -125,6 +125,10 @@ class Side:
         """Return what the device says of itself; C demands NULL for the tag."""
         return self.call("cudnnQueryRuntimeError", self.handle, mode)
 
+    def words(self, status: int) -> str:
+        """Return what a status is called."""
+        raise NotImplementedError
+
     def host(self, value: float, kind: str = "float32") -> Any:
         """Return a number that C takes by address."""
         raise NotImplementedError
@@ -172,6 +176,8 @@ class Side:
             arguments[place] = (77, -1, 0)[how] if kind != "size_t" else 0
         else:
             return arguments
+        if arguments[place] == 0 or (isinstance(value, tuple) and arguments[place][:1] == (0,)):
+            self.tag("of 0")
         self.wrong = False
         self.answer.tags.append(f"wrong {parameters[place].name} of {name}: {how}")
         return arguments
@@ -268,6 +274,9 @@ class Ours(Side):
     def address(self, part: Any) -> int:
         return part.data.ptr if hasattr(part.data, "ptr") else part.__array_interface__["data"][0]
 
+    def words(self, status: int) -> str:
+        return str(cudnn.cudnnGetErrorString(status))
+
     def host(self, value: float, kind: str = "float32") -> Any:
         return int(value) if "int" in kind else float(value)
 
@@ -302,6 +311,11 @@ class Real(Side):
 
     def address(self, part: Any) -> int:
         return int(part or 0)
+
+    def words(self, status: int) -> str:
+        function = self.connection.library.function("cudnnGetErrorString")
+        function.restype = ctypes.c_char_p
+        return bytes(function(status)).decode()
 
     def attention_buffers(self, desc: Any, training: bool) -> tuple[int, int, int]:
         self.of("cudnnGetMultiHeadAttnBuffers").null = () if training else ("reserveSpaceSizeInBytes",)

@@ -76,6 +76,20 @@ def test_a_ceiling_that_float32_rounds(handle):
 
 
 @everywhere()
+@pytest.mark.parametrize("ceiling", [INF, 1e300])
+@pytest.mark.parametrize("nan", ["NOT_PROPAGATE_NAN", "PROPAGATE_NAN"])
+def test_a_ceiling_beyond_float32(handle, nan, ceiling):
+    """It clips nothing, as in cuDNN 9.19."""
+    x, dy = (handle.asarray(tensor(*values)) for values in ((-INF, -1, 0, 2, 3e38, INF, NAN), range(1, 8)))
+    activation = dnn.ActivationDescriptor("CLIPPED_RELU", nan, ceiling=ceiling)
+    y = dnn.activation_forward(handle, x, activation)
+    last = NAN if nan == "PROPAGATE_NAN" else 0
+    np.testing.assert_array_equal(handle.to_numpy(y), tensor(0, 0, 0, 2, 3e38, INF, last))
+    got = handle.to_numpy(dnn.activation_backward(handle, y, dy, x, activation))
+    np.testing.assert_array_equal(got, tensor(0, 0, 0, 4, 5, 6, 0))
+
+
+@everywhere()
 def test_beta_decides_whether_the_output_is_read(handle):
     x, prior = tensor(1, 2, 3), tensor(NAN, 4, INF)
     relu = dnn.ActivationDescriptor("RELU")

@@ -136,3 +136,17 @@ def test_derived_descriptors():
     x = dnn.TensorDescriptor((2, 3, 4, 5, 6))
     assert dnn.derive_bn_tensor_descriptor(x, "spatial").dims == (1, 3, 1, 1, 1)
     assert dnn.derive_bn_tensor_descriptor(x, "per_activation").dims == (1, 3, 4, 5, 6)
+
+
+@everywhere()
+@pytest.mark.parametrize("epsilon", [0.0, 1e-9, 1e-6])
+def test_small_epsilons(handle, epsilon):
+    """As cuDNN 8 and 9 take them; without one, a channel of equal numbers has no inverse deviation."""
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 2, 2) ** 2 / 64
+    one, zero = (handle.asarray(np.full((1, 3, 1, 1), v, np.float32)) for v in (1, 0))
+    y = dnn.batch_normalization_forward_training(handle, handle.asarray(x), one, zero, epsilon=epsilon)
+    want, means, variances = plain(x, (0, 2, 3), epsilon)
+    compare(handle.to_numpy(y), want, 1e-5)
+    statistics = (handle.asarray(a.astype(np.float32)) for a in (means, variances))
+    y = dnn.batch_normalization_forward_inference(handle, handle.asarray(x), one, zero, *statistics, epsilon=epsilon)
+    compare(handle.to_numpy(y), want, 1e-5)

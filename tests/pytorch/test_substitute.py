@@ -179,7 +179,6 @@ def test_what_is_left():
             "indices": nn.MaxPool2d(2, return_indices=True),
             "dilated": nn.MaxPool2d(2, dilation=2),
             "lazy": nn.LazyConv2d(3, 1),
-            "epsilon": nn.BatchNorm2d(3, eps=1e-7),
             "gelu": nn.GELU(),
             "clipped": nn.Hardtanh(),
             "weighted": nn.utils.parametrizations.weight_norm(nn.Conv2d(1, 1, 1)),

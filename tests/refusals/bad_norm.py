@@ -66,7 +66,7 @@ BATCH: list[Row] = [
         "bias.dtype",
         "FLOAT because x is HALF",
     ),
-    bad("4.95", INFERENCE, lambda e: inference(e, epsilon=9e-6), "epsilon", ">= 1e-05", "9e-06"),
+    bad("4.95", INFERENCE, lambda e: inference(e, epsilon=-9e-6), "epsilon", ">= 0", "-9e-06"),
     bad("4.95", INFERENCE, lambda e: inference(e, epsilon=float("nan")), "epsilon", "finite", "nan"),
     bad("4.95", INFERENCE, lambda e: inference(e, epsilon="small"), "epsilon", "a number", "'small'"),
     bad("4.95", INFERENCE, lambda e: inference(e, y=(2, 3, 5, 4)), "y.dims", "(2, 3, 4, 5) as x", "(2, 3, 5, 4)"),
@@ -121,7 +121,7 @@ BATCH: list[Row] = [
         "FLOAT",
         "HALF",
     ),
-    bad("4.96", TRAINING, lambda e: training(e, epsilon=0), "epsilon", ">= 1e-05", "0"),
+    bad("4.96", TRAINING, lambda e: training(e, epsilon=-1), "epsilon", ">= 0", "-1"),
     bad("4.96", TRAINING, lambda e: training(e, epsilon=True), "epsilon", "a number", "True"),
     bad(
         "4.96",
@@ -161,7 +161,7 @@ BATCH: list[Row] = [
     bad(
         "4.97", BACKWARD, lambda e: backward(e, dbias=e.t(P, "half")), "dbias.dtype", "FLOAT because x is FLOAT", "HALF"
     ),
-    bad("4.97", BACKWARD, lambda e: backward(e, epsilon=1e-6), "epsilon", ">= 1e-05", "1e-06"),
+    bad("4.97", BACKWARD, lambda e: backward(e, epsilon=-1e-6), "epsilon", ">= 0", "-1e-06"),
     bad("4.97", BACKWARD, lambda e: backward(e, beta_param_diff="0"), "beta_param_diff", "a number", "'0'"),
     bad("4.97", BACKWARD, lambda e: backward(e, dscale=(s := e.t(P)), dbias=s), "dbias", "apart from dscale", "shared"),
     bad(

@@ -183,7 +183,7 @@ LINES: list[Row] = [
         ("set_tensor y=f32:1x1", "y.dims", ("3 to 8 dims", "(1, 1)")),
         ("set_tensor y=f32:" + "9" * 5000, "y", ("f32:8x64x56x56", "999")),
         ("softmax_forward x=f32:1x1x1 mode=all", "mode", ("INSTANCE", "'all'")),
-        ("activation_forward x=f32:1x1x1 mode=clipped_relu ceiling=nan", "ceiling", ("finite", "nan")),
+        ("activation_forward x=f32:1x1x1 mode=clipped_relu ceiling=nan", "ceiling", ("number", "nan")),
         ("convolution_forward x=f32:1x3x8x8 w=f32:4x3x3x3 stride=0,1", "conv.stride", (">= 1", "(0, 1)")),
         ("convolution_forward x=f32:1x3x8x8 w=f32:4x3x3x3 padding=-1,0", "conv.padding", (">= 0", "(-1, 0)")),
         ("convolution_forward x=f32:1x3x8x8 w=f32:4x3x3x3 stride=1", "conv.stride", ("2 values", "(1,)")),

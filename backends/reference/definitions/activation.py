@@ -16,16 +16,21 @@ from ..definition import Array, Numbers, blended
 Activated: TypeAlias = ActivationForward | ActivationBackward | ConvolutionBiasActivationForward
 
 
+def _rounded(number: float, problem: Activated) -> float:
+    with np.errstate(over="ignore"):
+        return float(problem.dtype.accumulator.numpy.type(number))
+
+
 def _ceiling(problem: Activated, function: ActivationMode) -> float:
     """Return the ceiling as the arithmetic of the data type sees it, so that x == ceiling means the same."""
     if function is not ActivationMode.CLIPPED_RELU:
         return math.inf
-    return float(problem.dtype.accumulator.numpy.type(problem.ceiling))
+    return _rounded(problem.ceiling, problem)
 
 
 def _coef(problem: Activated) -> float:
     """Return the coefficient of ELU or SWISH as the arithmetic of the data type sees it."""
-    return float(problem.dtype.accumulator.numpy.type(problem.coef))
+    return _rounded(problem.coef, problem)
 
 
 def activate(problem: Activated, function: ActivationMode, x: Array) -> Array:
@@ -40,7 +45,7 @@ def activate(problem: Activated, function: ActivationMode, x: Array) -> Array:
         return cast(Array, np.where(x > 0, x, _coef(problem) * np.expm1(x)))
     if function is ActivationMode.SWISH:
         return cast(Array, x / (1 + np.exp(-_coef(problem) * x)))
-    clipped = np.fmin(np.fmax(x, 0.0), _ceiling(problem, function))  # NaN becomes 0
+    clipped = np.where(x > 0, np.fmin(x, _ceiling(problem, function)), 0.0)  # NaN becomes 0
     if problem.nan_propagation is NanPropagation.PROPAGATE_NAN:
         clipped = np.where(np.isnan(x), x, clipped)
     return clipped

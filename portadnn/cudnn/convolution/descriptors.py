@@ -11,7 +11,7 @@ from ...arguments import as_integer
 from ...enums import ConvolutionMode, MathType
 from ...errors import BadParam
 from ..calls import Choice, c_value
-from ..descriptors import ConvolutionDescriptor, integers, made
+from ..descriptors import ConvolutionDescriptor, fixed, integers, made
 from ..tensors import data_type
 
 convolution_mode = Choice("cudnnConvolutionMode_t", ConvolutionMode)
@@ -54,8 +54,8 @@ cudnnSetConvolution2dDescriptor_v5 = cudnnSetConvolution2dDescriptor_v4
 
 
 def cudnnGetConvolution2dDescriptor(conv):
-    *sizes, mode = conv.get_2d()
-    return (*sizes, convolution_mode.c(mode))
+    _, padding, stride, dilation, mode, _ = conv.get_nd(2)
+    return (*fixed(padding, 2), *fixed(stride, 2), *fixed(dilation, 2), convolution_mode.c(mode))
 
 
 cudnnGetConvolution2dDescriptor_v4 = cudnnGetConvolution2dDescriptor

@@ -22,6 +22,7 @@ direction_mode = Choice("cudnnDirectionMode_t", DirectionMode)
 input_mode = Choice("cudnnRNNInputMode_t", RNNInputMode)
 bias_mode = Choice("cudnnRNNBiasMode_t", RNNBiasMode)
 _MINMAX = 1  # CUDNN_RNN_CLIP_MINMAX
+_NO_CLIP = (0, 0, 0.0, 0.0)  # CUDNN_RNN_CLIP_NONE
 _STANDARD = 0  # CUDNN_RNN_ALGO_STANDARD
 
 
@@ -42,7 +43,7 @@ class RNNDescriptor(Descriptor):
         self.math = dnn.MathType.DEFAULT
         self.precision = DataType.FLOAT  # as it was given
         self.bias_mode, self.padding_mode = RNNBiasMode.DOUBLE_BIAS, 0
-        self.clip: tuple[Any, float, float] | None = None  # NaN option and limits
+        self.clip: tuple[int, Any, float, float] = _NO_CLIP  # mode, NaN option and limits
         self.input_size, self.aux_flags, self.projection = 0, 0, 0
         self.views: dict[Any, Any] = {}  # of weight spaces
         self._built: tuple[Any, Any] = (None, None)
@@ -56,7 +57,7 @@ class RNNDescriptor(Descriptor):
         if self.dropout is not None:
             dropout = self.dropout.value or value_of(self.dropout, DropoutDescriptor, "dropoutDesc")
         if self._built[1] is None or self._built[0] is not dropout:
-            limits = None if self.clip is None else self.clip[1:]
+            limits = self.clip[2:] if self.clip[0] == _MINMAX else None
             more: dict[str, Any] = {"bias_mode": self.bias_mode, "clip": limits, "dropout": dropout}
             more["proj_size"] = self.projection
             self._built = dropout, dnn.RNNDescriptor(**self.network, **more)
@@ -157,7 +158,7 @@ def cudnnSetRNNDescriptor_v8(
         raise NotSupported(argument="mathPrec", expected=f"{dtype.accumulator} for {dtype}", got=precision)
     _set(rnnDesc, hiddenSize, numLayers, dropoutDesc, inputMode, dirMode, cellMode, algo, mathPrec, True)
     rnnDesc.dtype, rnnDesc.math = dtype, math
-    rnnDesc.changed(bias_mode=bias, clip=None, projection=projection)
+    rnnDesc.changed(bias_mode=bias, clip=_NO_CLIP, projection=projection)
     rnnDesc.input_size, rnnDesc.aux_flags = features, flags
 
 
@@ -254,13 +255,11 @@ def _set_clip(descriptor: Any, mode: Any, option: Any, low: Any, high: Any) -> N
     """Set the limits of cells; NaN stays NaN with both options, as nothing tells what else it would become."""
     made(descriptor, RNNDescriptor, "rnnDesc")
     kept = nan_option(option, "clipNanOpt")
-    if c_value("cudnnRNNClipMode_t", mode, "clipMode") != _MINMAX:
-        descriptor.changed(clip=None)
-        return
+    number = int(c_value("cudnnRNNClipMode_t", mode, "clipMode"))
     limits = as_real(low, "lclip"), as_real(high, "rclip")
     if not limits[0] <= limits[1]:
         raise BadParam(argument="lclip", expected=f"at most rclip, {limits[1]}", got=low)
-    descriptor.changed(clip=(kept, *limits))
+    descriptor.changed(clip=(number, kept, *limits))
 
 
 def cudnnRNNGetClip_v9(rnnDesc):
@@ -269,8 +268,8 @@ def cudnnRNNGetClip_v9(rnnDesc):
 
 
 def cudnnRNNGetClip_v8(rnnDesc):
-    option, low, high = made(rnnDesc, RNNDescriptor, "rnnDesc").clip or (0, 0.0, 0.0)
-    mode = c_value("cudnnRNNClipMode_t", int(rnnDesc.clip is not None), "clipMode")
+    number, option, low, high = made(rnnDesc, RNNDescriptor, "rnnDesc").clip
+    mode = c_value("cudnnRNNClipMode_t", number, "clipMode")
     return mode, nan_option.c(option), low, high
 
 

@@ -346,7 +346,7 @@ RECORDS = (
                     "z={o}:2x4x8x7",
                     "bias={t}:1x3x1x1",
                     "bias={o}:1x4x1x1",
-                    "activation=clipped_relu ceiling=-1",
+                    "activation=clipped_relu ceiling=nan",
                     "activation=elu coef=nan",
                     *_WRONG,
                 ),

@@ -9,7 +9,6 @@ import torch
 
 from ...enums import NormMode
 from ...ops.batch_norm import (
-    BN_MIN_EPSILON,
     BatchNormalizationBackward,
     BatchNormalizationForwardInference,
     BatchNormalizationForwardTraining,
@@ -49,10 +48,7 @@ def _torch(dtype: Any) -> torch.dtype:
 
 
 def _epsilon(a: Arguments) -> float:
-    epsilon = float(a.get("eps", a.get("epsilon")))
-    if epsilon < BN_MIN_EPSILON * (1 - 1e-6):
-        raise LeftOut(f"an epsilon of {epsilon:g}: cuDNN's batch normalisation wants {BN_MIN_EPSILON:g} or more")
-    return max(epsilon, BN_MIN_EPSILON)
+    return float(a.get("eps", a.get("epsilon")))
 
 
 @aten(
