@@ -100,7 +100,11 @@ def host_array(value: Any, argument: str, expected: str) -> np.ndarray[Any, Any]
             return memory_at(value, address, shape, strides, storage)
         if hasattr(value, "__array_interface__"):
             return host_array(np.asarray(value), argument, expected)
-        if hasattr(value, "__dlpack__") and int(value.__dlpack_device__()[0]) == DLPACK_CPU:
+        if hasattr(value, "__dlpack__"):
+            kind = int(value.__dlpack_device__()[0])
+            if kind != DLPACK_CPU:
+                got = f"{type_name(value)} in the memory of a device of DLPack's type {kind}"
+                raise BadParam(argument=argument, expected=expected, got=got)
             host = np.from_dlpack(value)
             if not host.flags.writeable and hasattr(value, "__array__"):  # some NumPys make all of them read-only
                 again = np.asarray(value)

@@ -238,8 +238,10 @@ def test_jax(handle):
     """JAX's arrays go in through DLPack; they cannot be written."""
     if importlib.util.find_spec("jax") is None:
         pytest.skip("jax is not installed")
+    import jax
     import jax.numpy as jnp
 
+    jax.config.update("jax_default_device", jax.devices("cpu")[0])  # where it has a GPU, it puts arrays there
     x, y = jnp.asarray(numbers()), np.zeros(DIMS, np.float32)
     for _ in range(4):
         dnn.activation_forward(handle, x, RELU, y)

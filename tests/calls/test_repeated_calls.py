@@ -225,7 +225,7 @@ def test_workspaces_come_and_grow(handle: Any) -> None:
         _fill(handle, y[dims], np.zeros(want[dims].shape, np.float32))
         dnn.convolution_forward(handle, x[dims], w[dims], conv, y[dims], algo=algo)
         np.testing.assert_allclose(handle.to_numpy(y[dims]), want[dims], rtol=1e-4, atol=1e-4)
-        own = scratch(handle, 1 << 20)
+        own = scratch(handle, 1 << 23)
         _fill(handle, y[dims], np.zeros(want[dims].shape, np.float32))
         for sign in (1, -1, -1):
             _fill(handle, x[dims], sign * _host(8, dims[0]))
