@@ -67,6 +67,15 @@ def standard_headers():
     return "-include", header
 
 
+def before_nan(array):
+    """Return a copy with the same strides, behind which memory is NaN: what is read there shows even times zero."""
+    span = sum((size - 1) * step for size, step in zip(array.shape, array.strides, strict=True)) + array.itemsize
+    memory = np.full(span + (1 << 16), 0xFF, np.uint8)
+    copy = np.ndarray(array.shape, array.dtype, memory, strides=array.strides)
+    copy[...] = array
+    return copy
+
+
 class HostCuda(Device):
     """Memory is NumPy's; `folder` receives what is compiled, `more` are features beside those of sm_80."""
 

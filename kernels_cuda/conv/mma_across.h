@@ -81,7 +81,7 @@ DEVICE void copy_columns(u32 to, Columns *columns, const E *filter, const Place 
         if (BK % B_PASS != 0 && row >= BK) break;
         const int hops = SPAN_TAPS == 1 ? 0 : SPAN_TAPS == 2 ? columns->channel + row >= CPAD : (columns->channel + row) / CPAD;
         bool reads = hops == 0 ? in : columns->in && columns->tap + hops < taps;
-        reads = reads & ((SPAN_TAPS == 1 && CPAD == CHANNELS) || columns->channel + row - hops * CPAD < CHANNELS);
+        reads = reads & ((CPAD % BK == 0 && CPAD == CHANNELS) || columns->channel + row - hops * CPAD < CHANNELS);
         const u32 zero = SPAN_TAPS == 3 ? row_zero(columns, hops, reads) : hops ? next : from;
         copy_chunk(to + (B_PASS % 8 == 0 ? place + k * ACROSS_DOWN : B_PLACE(row, item % B_WIDE)), filter + (u32)(zero + row * FILTER_C), reads);
     }
