@@ -28,6 +28,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--fuse", action="store_true", help="substitute(fuse=True): norms and activations in convolutions"
     )
+    made.add_argument("--whole", action="store_true", help='substitute(fuse="whole"): the traced code, in one go')
     made.add_argument("--graph", action="store_true", help="replay each step, of both, as a CUDA graph of PyTorch's")
     made.add_argument("--find", action="store_true", help="torch.backends.cudnn.benchmark, for both")
     made.add_argument("--rounds", type=int, default=7, help="rounds of both, in turns")
@@ -48,7 +49,7 @@ def step_of(model: Any, args: argparse.Namespace, substituted: bool) -> Any:
     if substituted:
         from portadnn.torch import substitute
 
-        substituted_model = substitute(model, args.backend, fuse=args.fuse)
+        substituted_model = substitute(model, args.backend, fuse="whole" if args.whole else args.fuse)
         if args.device == "cuda":
             substituted_model.prepare(x)  # kernels side by side, not one after the other in the first step
     if args.compile == "portadnn":

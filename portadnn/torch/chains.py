@@ -6,8 +6,10 @@ model's own code runs as it stands, and where a chain cannot be one call its mod
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,7 +28,16 @@ from .ops.replay import Repeating, layouts
 
 _CONVOLUTIONS = (nn.Conv2d, nn.Conv3d)
 _NORMS = (nn.BatchNorm2d, nn.BatchNorm3d)
-_ACTIVATIONS: dict[type[nn.Module], str] = {nn.ReLU: "relu", nn.Sigmoid: "sigmoid", nn.Tanh: "tanh", nn.SiLU: "swish"}
+_ACTIVATIONS: dict[type[nn.Module], str] = {
+    nn.ReLU: "relu",
+    nn.Sigmoid: "sigmoid",
+    nn.Tanh: "tanh",
+    nn.SiLU: "swish",
+    nn.ReLU6: "clipped_relu",
+    nn.Hardtanh: "clipped_relu",
+}
+_ADDITIONS = (operator.add, operator.iadd, torch.add)
+NO_ACTIVATION = ("identity", 0.0)
 _DTYPES = (torch.float32, torch.float64)
 _PLAIN = (torch.Tensor, nn.Parameter)
 
@@ -41,10 +52,10 @@ class Chain:
     activation
         The activation, or None.
     mode
-        The activation's, as :class:`portadnn.ActivationDescriptor` has it.
+        The activation's, as :class:`portadnn.ActivationDescriptor` has it, and its ceiling.
     """
 
-    def __init__(self, norm: Any, activation: Any, mode: str) -> None:
+    def __init__(self, norm: Any, activation: Any, mode: tuple[str, float]) -> None:
         self.behind: list[Any] = [module for module in (norm, activation) if module is not None]
         self._norm = norm
         self._mode = mode
@@ -59,18 +70,11 @@ class Chain:
             return None
         if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type) or type(w) not in _PLAIN:
             return None
-        statistics = () if norm is None else (norm.weight, norm.bias, norm.running_mean, norm.running_var)
-        given = (x, w, conv.bias, *statistics)
-        if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given):
+        given = parameters(conv, norm)
+        if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, *given)):
             return None
-
-        def fold() -> tuple[torch.Tensor, torch.Tensor]:
-            affine = (None, None) if norm is None else scale_and_shift(*statistics, norm.eps)
-            return folded(w, conv.bias, *affine)
-
-        tensors = (x, *self._kept.get(given[1:], fold))
-        padding = spread(0 if conv.padding == "valid" else conv.padding, x.dim() - 2, "padding")
-        numbers = (conv.stride, padding, conv.dilation, conv.groups, self._mode, conv.portadnn_backend)
+        tensors = (x, *self._kept.get(given, lambda: fold(conv, norm)))
+        numbers = (*geometry(conv), self._mode, conv.portadnn_backend)
         found = layouts(numbers, tensors)
         if found is None:
             return None
@@ -79,51 +83,135 @@ class Chain:
         return y
 
 
-def _convolve(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor, *numbers: Any) -> torch.Tensor:
-    *geometry, groups, mode, backend = numbers
-    y = new(x, output_dims(x.shape, w.shape, *geometry), memory_format(x, w))
+def parameters(conv: Any, norm: Any) -> tuple[torch.Tensor | None, ...]:
+    """Return the tensors that the filters and the bias of a chain follow from."""
+    statistics = () if norm is None else (norm.weight, norm.bias, norm.running_mean, norm.running_var)
+    return (conv.weight, conv.bias, *statistics)
+
+
+def fold(conv: Any, norm: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the filters and the bias of a convolution and the norm behind it, if any."""
+    w, bias, *statistics = parameters(conv, norm)
+    assert w is not None
+    affine = (None, None) if norm is None else scale_and_shift(*statistics, norm.eps)
+    return folded(w, bias, *affine)
+
+
+def geometry(conv: Any) -> tuple[Any, ...]:
+    """Return stride, padding, dilation and groups of a convolution."""
+    padding = spread(0 if conv.padding == "valid" else conv.padding, len(conv.kernel_size), "padding")
+    return conv.stride, padding, conv.dilation, conv.groups
+
+
+def convolve(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor, *numbers: Any, z: Any = None) -> torch.Tensor:
+    """Return a chain's result: ``activation(conv(x, w) + bias + z)``; see :func:`geometry` for the first numbers."""
+    *place, groups, (mode, ceiling), backend = numbers
+    y = new(x, output_dims(x.shape, w.shape, *place), memory_format(x, w))
     call = repeated(dnn.convolution_bias_activation_forward)
-    handle, how = handle_for(y, backend), setting(y, *geometry, groups)
-    call(handle, x, w, how, bias, dnn.ActivationDescriptor(mode, "propagate_nan"), y)
+    handle, how = handle_for(y, backend), setting(y, *place, groups)
+    more = {} if z is None else {"z": z, "alpha2": 1.0}
+    call(handle, x, w, how, bias, dnn.ActivationDescriptor(mode, "propagate_nan", ceiling), y, **more)
     return y
 
 
-_chained = Repeating(_convolve)
+_chained = Repeating(convolve)
 
 
-def find(model: nn.Module) -> tuple[list[tuple[nn.Module, Chain]], str | None]:
-    """Return the convolutions that begin a chain, with it, and why none can be found; before modules are replaced.
+def trace(model: nn.Module) -> tuple[fx.Graph | None, str | None]:
+    """Return the graph of a model's code, or why it cannot be traced."""
+    try:
+        return fx.Tracer().trace(model), None
+    except Exception as error:  # whatever the model's own code raises for a traced argument
+        return None, f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def find(model: nn.Module, graph: fx.Graph) -> list[tuple[nn.Module, Chain]]:
+    """Return the convolutions that begin a chain, with it; before modules are replaced.
 
     The convolution is called once in the model's code, and nobody else reads what lies between a chain's modules.
     """
-    try:
-        graph = fx.Tracer().trace(model)
-    except Exception as error:  # whatever the model's own code raises for a traced argument
-        return [], f"{type(error).__name__}: {error}".splitlines()[0]
-    named = dict(model.named_modules(remove_duplicate=False))
+    named = named_modules(model)
     calls = [node for node in graph.nodes if node.op == "call_module"]
     counts = Counter(id(named[node.target]) for node in calls)
     found = []
     for node in calls:
-        conv: Any = named[node.target]
-        if type(conv) not in _CONVOLUTIONS or counts[id(conv)] > 1 or not _plain_padding(conv):
-            continue
-        norm, end = _behind(node, named, _NORMS)
-        if norm is not None and (norm.running_mean is None or why_not(norm)):
-            continue
-        activation, _ = _behind(end, named, tuple(_ACTIVATIONS))
-        if norm is not None or activation is not None:
-            found.append((conv, Chain(norm, activation, _ACTIVATIONS.get(type(activation), "identity"))))
-    return found, None
+        chain = links(node, named)
+        if chain is not None and counts[id(named[node.target])] == 1 and len(chain.nodes) > 1:
+            behind = [named[one.target] for one in chain.nodes[1:]]
+            norm = None if chain.norm is None else behind[0]
+            activation = behind[-1] if behind[-1] is not norm else None
+            found.append((named[node.target], Chain(norm, activation, chain.activation)))
+    return found
+
+
+def named_modules(model: nn.Module) -> dict[str, nn.Module]:
+    """Return a model's modules by all their names."""
+    return dict(model.named_modules(remove_duplicate=False))
+
+
+@dataclass
+class Links:
+    """A chain in a graph: its nodes, of them the norm's, what is added and where, the activation and its ceiling."""
+
+    nodes: list[fx.Node]
+    norm: fx.Node | None = None
+    added: fx.Node | None = None
+    added_at: fx.Node | None = None
+    activation: tuple[str, float] = NO_ACTIVATION
+
+
+def links(node: fx.Node, named: dict[str, nn.Module], residual: bool = False) -> Links | None:
+    """Return the chain that a convolution begins; with `residual` another node's value may be added in it."""
+    conv: Any = named[str(node.target)] if node.op == "call_module" else None
+    if type(conv) not in _CONVOLUTIONS or not _plain_padding(conv) or not _alone(node):
+        return None
+    found = Links([node])
+    norm, end = _behind(node, named, _NORMS)
+    if norm is not None and (norm.running_mean is None or why_not(norm)):
+        return found
+    if norm is not None:
+        found.norm = end
+        found.nodes.append(end)
+    user = _only_user(end)
+    if residual and user is not None and added_to(user, end) is not None:
+        found.added, end = added_to(user, end), user
+        found.added_at = user
+        found.nodes.append(end)
+    activation, end = _behind(end, named, tuple(_ACTIVATIONS))
+    ceiling = getattr(activation, "max_val", 0.0)
+    if activation is not None and getattr(activation, "min_val", 0.0) == 0 and ceiling >= 0:
+        found.activation = (_ACTIVATIONS[type(activation)], float(ceiling))
+        found.nodes.append(end)
+    return found
+
+
+def added_to(node: fx.Node, value: fx.Node) -> fx.Node | None:
+    """Return what a node adds to a value, which it may overwrite; None for another node."""
+    if node.op != "call_function" or node.target not in _ADDITIONS or node.kwargs or len(node.args) != 2:
+        return None
+    first, second = node.args
+    if not isinstance(first, fx.Node) or not isinstance(second, fx.Node) or first is second:
+        return None
+    if first is value:
+        return second
+    return first if node.target is not operator.iadd else None  # which overwrites another value
 
 
 def _plain_padding(conv: Any) -> bool:
     return conv.padding_mode == "zeros" and conv.padding != "same"
 
 
+def _alone(node: fx.Node) -> bool:
+    return len(node.args) == 1 and isinstance(node.args[0], fx.Node) and not node.kwargs
+
+
+def _only_user(node: fx.Node) -> fx.Node | None:
+    return next(iter(node.users)) if len(node.users) == 1 else None
+
+
 def _behind(node: fx.Node, named: Any, kinds: Sequence[type]) -> tuple[Any, fx.Node]:
     """Return the module of these kinds that alone reads a node's result, and its node; None and the node otherwise."""
-    user = next(iter(node.users)) if len(node.users) == 1 else None
+    user = _only_user(node)
     if user is None or user.op != "call_module" or user.args != (node,) or user.kwargs:
         return None, node
     module = named[user.target]

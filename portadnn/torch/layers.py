@@ -359,6 +359,10 @@ class ReLU(Layer, nn.ReLU):
 class _Clipped(Layer):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         module: Any = self
+        if passes(self, x):
+            return x
+        if module.inplace:
+            return functional.hardtanh_(x, module.min_val, module.max_val)
         return ops.clipped_relu(x, module.max_val, backend=self.portadnn_backend)
 
 

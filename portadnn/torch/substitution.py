@@ -13,6 +13,9 @@ from portadnn.dispatch.prepared import Prepared
 from . import chains, layers, sequence_layers  # noqa: F401  # the last adds its layers to the table
 from .ops.handles import check_backend
 from .preparing import prepare
+from .program import Program, Segment, program
+from .state import State
+from .whole import Whole
 
 _log = logging.getLogger("portadnn")
 
@@ -37,6 +40,7 @@ class Substitution:
         self.replaced: dict[str, str] = {}
         self.left: dict[str, str] = {}
         self.fused = 0
+        self._program: Program | None = None
         self._passing: set[torch.nn.Module] = set()
         self._before: list[tuple[torch.nn.Module, type[torch.nn.Module]]] = []
 
@@ -49,6 +53,8 @@ class Substitution:
                 for name in ("portadnn_chain", "portadnn_place"):
                     module.__dict__.pop(name, None)
         self._before.clear()
+        if isinstance(vars(self.model).get("forward"), Whole):
+            del self.model.__dict__["forward"]
         return self.model
 
     def prepare(self, *inputs: Any, backward: bool | None = None, **options: Any) -> dict[str, Prepared]:
@@ -89,18 +95,32 @@ class Substitution:
         lines = [f"{len(self.replaced)} modules are computed by portadnn, {len(self.left)} are left to PyTorch"]
         if self.fused:
             lines += [f"  {self.fused} convolutions compute the norms and activations behind them, without gradients"]
+        if self._program is not None:
+            count = sum(isinstance(part, Segment) for part, _ in self._program.parts)
+            lines += [f"  the traced code is run, with {count} runs of layers in one go, without gradients"]
         lines += [f"  {name or 'the model itself'}: {reason}" for name, reason in self.left.items()]
         return "\n".join(lines)
 
-    def _fuse(self) -> None:
+    def _fuse(self, whole: bool) -> None:
         """Find the chains of the model's modules, before these are replaced."""
-        found, reason = chains.find(self.model)
-        if reason is not None:
+        state = State(self.model)
+        graph, reason = chains.trace(self.model)
+        if graph is None:
             _log.warning("substitute fuses nothing: the model's code cannot be traced (%s)", reason)
+            return
+        found = chains.find(self.model, graph)
         for conv, chain in found:
             conv.__dict__["portadnn_chain"] = chain
             self._passing.update(chain.behind)
         self.fused = len(found)
+        if not whole:
+            return
+        if not state.passive() or "forward" in vars(self.model):
+            _log.warning("substitute goes by the model's own code: a module is in training mode or has hooks")
+        elif not state.same():
+            _log.warning("substitute goes by the model's own code: that sets attributes")
+        else:
+            self._program = program(self.model, graph)
 
     def _replace(self, name: str, module: torch.nn.Module, backend: str) -> None:
         kind = type(module)
@@ -133,7 +153,7 @@ def _why_unknown(module: torch.nn.Module) -> str | None:
     return None
 
 
-def substitute(model: torch.nn.Module, backend: str = "auto", *, fuse: bool = False) -> Substitution:
+def substitute(model: torch.nn.Module, backend: str = "auto", *, fuse: bool | str = False) -> Substitution:
     """Let portadnn compute a model's layers: convolutions, pooling, norms, activations, networks and losses.
 
     Modules stay the same objects, with the same parameters, buffers, state dict, hooks and mode; only their class is
@@ -148,10 +168,15 @@ def substitute(model: torch.nn.Module, backend: str = "auto", *, fuse: bool = Fa
     backend
         What computes; see :func:`portadnn.torch.ops.conv2d`.
     fuse
-        Let a 2-D or 3-D convolution compute the batch norm and the ReLU, Sigmoid, Tanh or SiLU behind it in one call,
-        where no gradient is wanted and these modules are in evaluation mode, have no hooks and float32 or float64
-        data: such a convolution's module then returns what the last of them would. The model's code is traced by
+        True: let a 2-D or 3-D convolution compute the batch norm and the ReLU, ReLU6, Sigmoid, Tanh or SiLU behind it
+        in one call, where no gradient is wanted and these modules are in evaluation mode, have no hooks and float32 or
+        float64 data: such a module then returns what the last of them would. The model's code is traced by
         torch.fx for that; the model is not to be rebuilt afterwards.
+        ``"whole"``: besides, in evaluation mode on a CPU without gradients, run the traced code in place of the model's
+        own. Convolutions add the other branch of a residual block as well, runs of layers are launched in one go, and
+        what lies between them has memory that is kept. Hooks, other modules, other values of attributes and changed
+        weights are noticed (not through ``.data``); what the code reads or changes elsewhere (globals, lists,
+        printing) is not: that happened once, while it was traced.
 
     Returns
     -------
@@ -182,9 +207,11 @@ def substitute(model: torch.nn.Module, backend: str = "auto", *, fuse: bool = Fa
     check_backend(backend)
     made = Substitution(model)
     if fuse:
-        made._fuse()
+        made._fuse(fuse == "whole")
     for name, module in model.named_modules():  # each module once
         made._replace(name, module, backend)
+    if made._program is not None:
+        model.__dict__["forward"] = Whole(model, made._program, State(model))
     return made
 
 
