@@ -15,6 +15,7 @@ from ..shapes import window_output
 _DRIVER_TYPES = {"": "f32", "fp16": "f16", "bfp16": "bf16", "fp64": "f64", "fp32": "f32", "fp16fp32": "f16"}
 _DRIVER_TYPES |= {"bfp16fp32": "bf16"}
 _OPTION = re.compile(r"--?([A-Za-z_$!@#]\w*)=?(.*)")
+_DIGIT = re.compile(r"-(\d)")
 
 
 def is_driver_line(line: str) -> bool:
@@ -39,7 +40,7 @@ def from_driver_line(line: str) -> list[str]:
     start = next((i for i, word in enumerate(words) if word.endswith("MIOpenDriver")), -1)
     if start < 0 or start + 1 >= len(words):
         raise BadParam(argument="line", expected="a call of MIOpenDriver", got=shown(line[:80]))
-    match = re.fullmatch(r"([a-z][a-z0-9]*?)((?:b?fp\d+)*)", words[start + 1])
+    match = re.fullmatch(r"([A-Za-z][A-Za-z0-9]*?)((?:b?fp\d+)*)", words[start + 1])
     known_drivers = [record.driver for record in operations().values() if record.driver]
     drivers = {name: driver for driver in known_drivers for name in (driver.name, *driver.also)}
     driver = drivers.get(match[1]) if match else None
@@ -57,10 +58,13 @@ def from_driver_line(line: str) -> list[str]:
 def _options(words: list[str], letters: Mapping[str, str]) -> dict[str, str]:
     """Return the values of options by letter, or by the long name of those that have none."""
     found: dict[str, str] = {}
-    name = ""
+    name, digits = "", {letter for letter in letters.values() if letter.isdigit()}
     for word in words:
-        option = _OPTION.fullmatch(word)
-        if option:
+        option, digit = _OPTION.fullmatch(word), _DIGIT.fullmatch(word)
+        if digit and digit[1] in digits and found.get(name) != "":  # else the value of the option before it
+            name = digit[1]
+            found[name] = ""
+        elif option:
             name = letters.get(option[1], option[1])
             found[name] = option[2]
         elif name:

@@ -49,7 +49,8 @@ def _write(problem: Any, numbers: Numbers) -> str:
     return f"{base} {written(**options, m='conv', g=problem.groups, F=direction(problem), t=1)}"
 
 
-def _read(options: Options, t: str) -> list[str]:
+def image_and_filter(options: Options, t: str) -> tuple[str, str, str, str]:
+    """Return image, filter and result as problem lines have them, and the settings that follow."""
     deep = options.get("spatial_dim", options.get("_", "2")) == "3"
 
     def numbers(letters: str, long: str, default: str) -> tuple[int, ...]:
@@ -74,13 +75,18 @@ def _read(options: Options, t: str) -> list[str]:
         f"{name}={','.join(map(str, values))}"
         for name, values in (("padding", pads), ("stride", steps), ("dilation", holes))
     )
+    return image, filter, result, f"{rest} groups={groups}"
+
+
+def _read(options: Options, t: str) -> list[str]:
+    image, filter, result, rest = image_and_filter(options, t)
     lines = {
         "forward": f"x={image} w={filter} y={result}",
         "backward_data": f"w={filter} dy={result} dx={image}",
         "backward_filter": f"x={image} dy={result} dw={filter}",
     }
     names = directions(options, {1: "forward", 2: "backward_data", 4: "backward_filter"})
-    return [f"convolution_{name} {lines[name]} {rest} groups={groups}" for name in names]
+    return [f"convolution_{name} {lines[name]} {rest}" for name in names]
 
 
 CONVOLUTION = Driver("conv", _write, _read)

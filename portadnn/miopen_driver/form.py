@@ -7,11 +7,13 @@ prints them. A family's lines are a :class:`Driver` in its records.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..enums import DataType, TensorFormat
+from ..errors import NotSupported
 from ..mapping import table
 from ..problem import Problem
 from ..specs import TensorSpec
@@ -134,6 +136,19 @@ def number(member: Any) -> int:
 
 
 # reading
+
+
+def member(name: str, value: int) -> str:
+    """Return the name that portadnn has for a number of MIOpen's in an enumeration of portadnn's."""
+    for found, known in _miopen_numbers(name).items():
+        if known == value:
+            return found
+    raise NotSupported(argument=name, expected=f"one of {sorted(_miopen_numbers(name).values())}", got=value)
+
+
+def numbers_of(text: str) -> tuple[int, ...]:
+    """Return the numbers of an option, between which commas, spaces or crosses stand."""
+    return tuple(int(word) for word in re.split(r"[,x ]+", text.strip(", ")))
 
 
 def directions(options: Options, names: Mapping[int, str]) -> list[str]:

@@ -173,7 +173,7 @@ def test_a_log_of_miopen():
 
 def test_driver_lines_come_back():
     """Dims, type and settings of generated problems are read back from their driver's lines."""
-    ops = ["convolution_*ward*", "pooling_*", "activation_*", "softmax_*", "lrn_*"]
+    ops = ["convolution_*ward*", "pooling_*", "activation_*", "softmax_*", "lrn_*", "reduce_*", "cat_*", "op_*"]
     seen = set()
     for case in cases(ops, seed=2, count=3000, data=["random"], mix=Mix(broken=False, algorithms=False)):
         problem = case.problem
@@ -190,7 +190,7 @@ def test_driver_lines_come_back():
         for name in ("padding", "stride", "dilation", "groups", "mode", "window", "algorithm", "lrn_n"):
             assert getattr(back[0], name, None) == getattr(problem, name, None), (line, name)
         seen.add(problem.op)
-    assert len(seen) == 11
+    assert len(seen) == 15
 
 
 def test_driver_lines_that_cannot_be_read():

@@ -395,7 +395,7 @@ WORDS = (
         "reducefp16",
         "reducefp64",
     ],
-    *["ampadam", "adamw", "adamwfp16", "ampadamw"],
+    *["ampadam", "adamw", "adamwfp16", "ampadamw", "ctc", "CBAInfer", "CBAInferfp16"],
     *(name + suffix for name in ("layernorm", "groupnorm", "t5layernorm") for suffix in ("", "fp16", "bfp16")),
 )
 

@@ -14,7 +14,7 @@ from ...drawing.layouts import CLASSES, Tensors, tensor
 from ...drawing.sizes import IMAGE_RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import BatchNormMode, DataType
-from ...miopen_driver import form
+from ...miopen_driver import form, layers
 from ...operation import BAD, Before, CCall, Data, Features, Filling, Operation, Wrong, counterpart
 from ..batch_norm import (
     BatchNormalizationBackward,
@@ -145,7 +145,7 @@ def _write(problem: Any, numbers: form.Numbers) -> str:
     return f"{base}{'fp32' if mixed else ''} {form.written(**options)}"
 
 
-_DRIVER = form.Driver("bnorm", _write)
+_DRIVER = form.Driver("bnorm", _write, layers.batch_norm, letters=layers.LONG_OF_BATCH_NORM)
 
 
 def _before(problem: Any) -> Before:

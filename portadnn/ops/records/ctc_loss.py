@@ -10,6 +10,7 @@ from ...drawing.plain import Choices as PlainChoices
 from ...drawing.plain import dims_of, layouts_of, text
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import DataType
+from ...miopen_driver.layers import CTC
 from ...operation import BAD, Data, Features, Filling, Operation, Wrong
 from ..ctc_loss import CTCLoss, LossNormalizationMode, ctc_loss
 
@@ -121,5 +122,6 @@ RECORDS = (
             ),
             fit=_fit,
         ),
+        driver=CTC,
     ),
 )

@@ -9,7 +9,7 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
-from ...miopen_driver import form
+from ...miopen_driver import form, layers
 from ...operation import BAD, Before, Data, Features, Filling, Operation, Wrong, counterpart
 from ...specs import TensorSpec
 from ..dropout import (
@@ -57,7 +57,7 @@ def _write(problem: Any, numbers: form.Numbers) -> str:
     return f"{form.first_word('dropout', spec)} {form.written(**options)}"
 
 
-_DRIVER = form.Driver("dropout", _write)
+_DRIVER = form.Driver("dropout", _write, layers.dropout, letters={"forw": "F", "input_dim": "d", "dropout": "p"})
 
 
 def _before(problem: Any) -> Before:

@@ -12,7 +12,7 @@ from ...drawing.layouts import CLASSES, Tensors, tensor
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import DataType
-from ...miopen_driver import form
+from ...miopen_driver import form, tensors
 from ...operation import BAD, CCall, Data, Features, Filling, Operation, Wrong
 from ..getitem import GetitemBackward, getitem_backward
 
@@ -50,6 +50,12 @@ def _plain(c: Choices) -> dict[str, str]:
     dims, (layout_in, layout_out) = plain.dims_of(c), plain.layouts_of(c)
     dy, dx = plain.text(c["dtype"], dims, layout_in), plain.text(c["dtype"], dims, layout_out)
     return {"dy": dy, "dx": dx, "index0": f"i32:{dims[0]}"}
+
+
+_LONG = {
+    **{"doutput": "O", "indexs": "D", "dinput": "N", "indexcount": "1", "dimcount": "2", "dims": "3"},
+    **{"slicecount": "4", "slices": "5", "offset": "6"},
+}
 
 
 def _line(problem: Any, numbers: form.Numbers) -> str:
@@ -111,7 +117,7 @@ RECORDS = (
             },
         ),
         Data((("*", ("huge", "inf", "nan"), "sums overflow, or meet NaN"),), exact=True, fit=_fit),
-        driver=form.Driver("getitem", _line),
+        driver=form.Driver("getitem", _line, tensors.getitem, letters=_LONG),
         c_calls=(CCall("miopenGetitemBackward", "dy dx"),),
     ),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ...drawing import plain
@@ -10,7 +12,7 @@ from ...drawing.layouts import CLASSES, LAYOUTS, Tensors, tensor
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import DataType
-from ...miopen_driver import form, younger
+from ...miopen_driver import form, tensors, younger
 from ...operation import BAD, CCall, Data, Features, Operation, Wrong
 from ..indexing import CatForward, KthvalueForward, cat_forward, kthvalue_forward
 
@@ -55,9 +57,23 @@ def _plain_kth(c: Choices) -> dict[str, str]:
     }
 
 
-_MORE_PARTS: dict[str, Any] = {
-    str(i + 1): lambda p, i=i: "x".join(map(str, p.tensors[i].dims)) if i < len(p.parts) else None for i in range(1, 8)
-}
+_LONG = {"dim": "d", **{f"input{i}": str(i) for i in range(1, 9)}}
+
+
+def _part(place: int) -> Callable[[Any], str | None]:
+    """Return what tells a part's dims; the driver has a second part of its own where none is given."""
+
+    def said(problem: Any) -> str | None:
+        if place < len(problem.parts):
+            return "x".join(map(str, problem.tensors[place].dims))
+        if place == 1:
+            raise form.NoLine("the driver joins two tensors or more")
+        return None
+
+    return said
+
+
+_MORE_PARTS: dict[str, Any] = {str(i + 1): _part(i) for i in range(1, 8)}
 
 
 RECORDS = (
@@ -83,7 +99,9 @@ RECORDS = (
             },
         ),
         Data(exact=True),
-        driver=form.driver("cat", "1", **_MORE_PARTS, d=lambda p: p.dim),
+        driver=replace(
+            form.driver("cat", "1", read=tensors.concatenation, **_MORE_PARTS, d=lambda p: p.dim), letters=_LONG
+        ),
     ),
     Operation(
         KthvalueForward,

@@ -12,13 +12,19 @@ from ...drawing.layouts import CLASSES, Tensors, tensor
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import DataType
-from ...miopen_driver import form
+from ...miopen_driver import form, tensors
 from ...operation import BAD, Data, Features, Filling, Operation, Wrong
 from ..optimizers import Adam, adam
 
 _TURNS = {"size": SIZES, "rank": RANKS}
 _SMALL = ("small", "empty")
 _SPECIAL = ("nan", "inf", "huge", "denormal")
+
+
+_LONG = {
+    **{"dims": "d", "lr": "l", "beta1": "1", "beta2": "2", "eps": "e", "weight_decay": "W", "amsgrad": "a"},
+    **{"maximize": "m", "scale": "s", "found_inf": "f"},
+}
 
 
 def _adam_line(problem: Any, numbers: form.Numbers) -> str:
@@ -103,6 +109,6 @@ RECORDS = (
             },
         ),
         Data((("*", (*_SPECIAL, "cancelling"), "roots of differences, and quotients"),), fit=_fit_adam),
-        driver=form.Driver("adam", _adam_line, blended=True),
+        driver=form.Driver("adam", _adam_line, tensors.adam, True, _LONG, ("adamw", "ampadam", "ampadamw")),
     ),
 )

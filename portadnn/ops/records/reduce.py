@@ -11,7 +11,7 @@ from ...drawing.layouts import CLASSES, LAYOUTS, Tensors, tensor
 from ...drawing.sizes import NAN, RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import DataType, ReduceTensorOp
-from ...miopen_driver import form
+from ...miopen_driver import form, tensors
 from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong
 from ..reduce import NEUTRAL, ReduceTensor, reduce_tensor
 
@@ -67,9 +67,11 @@ def _exact(problem: Any) -> bool:
 def _write(problem: Any, numbers: form.Numbers) -> str:
     a, c = problem.a, problem.c
     reduced = [str(i) for i, (p, q) in enumerate(zip(a.dims, c.dims, strict=True)) if q == 1 != p]
+    if not reduced and 1 not in a.dims:
+        raise form.NoLine("the driver reduces at least one dim")
     compute = problem.compute_type or a.dtype.accumulator
     options: dict[str, Any] = {"A": numbers["alpha"], "B": numbers["beta"], "C": form.number(compute)}
-    options |= {"D": ",".join(map(str, a.dims)), "R": ",".join(reduced) or "0"}
+    options |= {"D": ",".join(map(str, a.dims)), "R": ",".join(reduced) or a.dims.index(1)}
     options |= {
         "O": form.number(problem.operation),
         "N": int(problem.nan_propagation),
@@ -78,7 +80,11 @@ def _write(problem: Any, numbers: form.Numbers) -> str:
     return f"{form.first_word('reduce', a, (DataType.FLOAT, DataType.HALF, DataType.DOUBLE))} {form.written(**options)}"
 
 
-_DRIVER = form.Driver("reduce", _write, blended=True)
+_LONG = {
+    **{"DimLengths": "D", "DimsToReduce": "R", "ReduceOp": "O", "CompType": "C", "NanPropagation": "N"},
+    **{"IndicesUsed": "I", "alpha": "A", "beta": "B"},
+}
+_DRIVER = form.Driver("reduce", _write, tensors.reduction, blended=True, letters=_LONG)
 
 
 RECORDS = (

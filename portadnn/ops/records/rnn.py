@@ -216,7 +216,46 @@ def _write(problem: Any, numbers: form.Numbers) -> str:
     return f"{form.first_word('rnn', problem.data)} {form.written(**options)}"
 
 
-_DRIVER = form.Driver("rnn", _write)
+def _read(options: form.Options, t: str) -> list[str]:
+    """Read rnn: batches that shrink from step to step, the last one's for the steps that have none."""
+    given, steps = form.numbers_of(options.get("n", "4")), int(options.get("k", "1"))
+    batches = (*given, *given[-1:] * steps)[:steps]
+    hidden, layers = int(options.get("H", "32")), int(options.get("l", "1"))
+    mode = {"relu": RNNMode.RNN_RELU, "tanh": RNNMode.RNN_TANH, "lstm": RNNMode.LSTM, "gru": RNNMode.GRU}[
+        options.get("m", "tanh")
+    ]
+    skip, ways = options.get("p", "0") == "1", int(options.get("r", "0"))
+    bias = RNNBiasMode.DOUBLE_BIAS if options.get("b", "0") not in ("0", "") else RNNBiasMode.NO_BIAS
+    features = hidden if skip else int(options.get("W", "32"))
+    network = Network(mode, hidden, layers, 1 + ways, features, skip, bias, 0)
+    packed = len(set(batches)) > 1
+
+    def sequence(width: int) -> str:
+        return form.tensor_text(t, (sum(batches), width, 1) if packed else (steps, batches[0], width))
+
+    x, y, w = sequence(features), sequence(network.width), form.tensor_text(t, (network.size, 1, 1))
+    words = [f"hidden_size={hidden} num_layers={layers} mode={mode.name.lower()}"]
+    words.append(f"direction={DirectionMode(ways).name.lower()} input_mode={RNNInputMode(int(skip)).name.lower()}")
+    words.append(f"bias_mode={bias.name.lower()}")
+    if options.get("U", "0") == "1":
+        words.append(f"dropout={float(options.get('P', '0'))}")
+    if packed:
+        words.append(f"batch_sizes={','.join(map(str, batches))}")
+    forward = "inference" if options.get("c", "0") == "1" else "training"
+    lines = {
+        f"forward_{forward}": f"x={x} w={w} y={y}",
+        "backward_data": f"y={y} dy={y} w={w} dx={x}",
+        "backward_weights": f"x={x} y={y} dw={w}",
+    }
+    wanted = form.directions(options, {1: f"forward_{forward}", 2: "backward_data", 4: "backward_weights"})
+    return [f"rnn_{name} {lines[name]} {' '.join(words)}" for name in wanted]
+
+
+_LONG = {
+    **{"forw": "F", "num_layer": "l", "seq_len": "k", "bidirection": "r", "batchsize": "n", "hid_h": "H", "in_h": "W"},
+    **{"bias": "b", "mode": "m", "inputmode": "p", "fwdtype": "c", "use_dropout": "U", "dropout": "P"},
+}
+_DRIVER = form.Driver("rnn", _write, _read, letters=_LONG)
 
 
 def _before(*kinds: type[Problem]) -> Callable[[Any], Before]:

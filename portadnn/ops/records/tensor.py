@@ -10,7 +10,7 @@ from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import NAN, RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import OpTensorOp
-from ...miopen_driver import form
+from ...miopen_driver import form, tensors
 from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong
 from ..tensor import (
     AddTensor,
@@ -89,6 +89,12 @@ def _pairwise(c: Choices) -> dict[str, str]:
     }
 
 
+_LONG = {
+    **{"batchsize": "n", "in_channels": "c", "in_h": "H", "in_w": "W", "alpha1": "A", "alpha2": "B", "beta": "G"},
+    **{"tensor_op": "o", "tensor_val": "v"},
+}
+
+
 def _exact(problem: Any) -> bool:
     return problem.operation is not OpTensorOp.SQRT
 
@@ -109,7 +115,7 @@ def _write(problem: Any, numbers: form.Numbers) -> str:
     return f"{base} {form.written(**form.image_options(spec), **scale, o=2 + form.number(problem.operation))}"
 
 
-_DRIVER = form.Driver("tensorop", _write, blended=True)
+_DRIVER = form.Driver("tensorop", _write, tensors.tensor_operation, blended=True, letters=_LONG)
 
 
 _OP_SETTINGS = {
