@@ -3,12 +3,12 @@
 // One row of a step: slots of `hidden` numbers each, in memory [row][direction][slot][hidden] (rnn_layout.py).
 //
 //   plain     h = f(wx + rh)                         slot 0: sums, then their gradient
-//   LSTM      c = f c' + i n, h = o tanh(c)          slots i, f, n (new memory), o
+//   LSTM      c = f K(c') + i n, h = o tanh(K(c))    slots i, f, n (new memory), o; K keeps within the limits, if any
 //   GRU       h = (1 - u) n + u h'                   slots r, u (update), n, q = R h' + b_R of the new memory
 //             n = tanh(wx + r q)
 //
-// Defines: CELL_RELU, CELL_TANH, CELL_LSTM or CELL_GRU; TRAINING where slots are kept. CLIP_LOW, CLIP_HIGH: the limits of an
-// LSTM's cells; NaN stays NaN, and a limit that is reached has no gradient.
+// Defines: CELL_RELU, CELL_TANH, CELL_LSTM or CELL_GRU; TRAINING where slots are kept. CLIP_LOW, CLIP_HIGH: the limits that
+// an LSTM's cells are read with; they are stored as they are. NaN stays NaN, and a limit that is reached has no gradient.
 // VGET(p, i), VPUT(p, i, v): a vector of real in memory, of which `count` lanes exist.
 
 #include "common/exponentials.h"
@@ -39,6 +39,16 @@
 #define BELOW(c, v) (v)
 #endif
 
+DEVICE vreal clipped(vreal c) {
+    const vreal least = AT_LEAST(c);
+    return AT_MOST(least);
+}
+// The gradient v of what was read of cells, as that of the cells.
+DEVICE vreal moving(vreal c, vreal v) {
+    const vreal least = ABOVE(c, v);
+    return BELOW(c, least);
+}
+
 DEVICE vreal sigmoid(vreal v) { return VSPLAT(1) / (pd_exp(-v) + (real)1); }
 
 #ifdef TRAINING
@@ -58,9 +68,8 @@ DEVICE vreal cell_forward(GLOBAL real *gates, const GLOBAL real *bias, int hidde
     KEEP(1, f);
     KEEP(2, n);
     KEEP(3, o);
-    const vreal all = f * *c + i * n, least = AT_LEAST(all);
-    *c = AT_MOST(least);
-    return o * pd_tanh(*c);
+    *c = f * clipped(*c) + i * n;
+    return o * pd_tanh(clipped(*c));
 #elif defined(CELL_GRU)
     const vreal r = sigmoid(SUM(0, p0)), u = sigmoid(SUM(1, p1)), q = p2 + VGET(bias, 3 * hidden);
     const vreal n = pd_tanh(SUM(2, r * q));
@@ -83,13 +92,12 @@ DEVICE vreal cell_backward(GLOBAL real *gates, int hidden, int count, vreal dh, 
                            vreal c0) {
 #if defined(CELL_LSTM)
     const vreal i = VGET(gates, 0), f = VGET(gates, hidden), n = VGET(gates, 2 * hidden), o = VGET(gates, 3 * hidden);
-    const vreal t = pd_tanh(c), through = carry + dh * o * (VSPLAT(1) - t * t), least = ABOVE(c, through);
-    const vreal dc = BELOW(c, least);
+    const vreal t = pd_tanh(clipped(c)), dc = carry + moving(c, dh * o * (VSPLAT(1) - t * t));
     VPUT(gates, 0, dc * n * i * (VSPLAT(1) - i));
-    VPUT(gates, hidden, dc * c0 * f * (VSPLAT(1) - f));
+    VPUT(gates, hidden, dc * clipped(c0) * f * (VSPLAT(1) - f));
     VPUT(gates, 2 * hidden, dc * i * (VSPLAT(1) - n * n));
     VPUT(gates, 3 * hidden, dh * t * o * (VSPLAT(1) - o));
-    return dc * f;
+    return moving(c0, dc * f);
 #elif defined(CELL_GRU)
     const vreal r = VGET(gates, 0), u = VGET(gates, hidden), n = VGET(gates, 2 * hidden), q = VGET(gates, 3 * hidden);
     const vreal dn = dh * (VSPLAT(1) - u) * (VSPLAT(1) - n * n);

@@ -306,7 +306,7 @@ class ActivationDescriptor(Parameters):
     nan_propagation
         Whether RELU and CLIPPED_RELU keep NaN; the others always do.
     ceiling
-        Upper bound of CLIPPED_RELU: any number, as in cuDNN. Below 0 it takes the place of every positive x.
+        Upper bound of CLIPPED_RELU, ``min(max(x, 0), ceiling)``: any number, as in cuDNN.
     coef
         The alpha of ELU (x above 0, else ``alpha * (exp(x) - 1)``) or the beta of SWISH (``x / (1 + exp(-beta * x))``).
         C has one number for it and the ceiling.

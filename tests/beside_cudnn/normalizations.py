@@ -117,6 +117,8 @@ def normalization(side: Side) -> None:
     running, saved = s.statistics()
     first = handle, *how, s.one, s.zero, s.x_desc, s.x, parameters, s.scale, s.bias
     if side.draw.random() < 0.3:
+        if s.ops != PLAIN:
+            side.tag("inference of more")
         given_ = statistics, *running.values(), s.z_desc, s.z, s.activation, s.y_desc, s.y, s.epsilon, 1
         side.call("cudnnNormalizationForwardInference", *first, *given_)
         s.tensors.compare("y", length=64, terms=64.0, between=True)

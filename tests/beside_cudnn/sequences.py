@@ -50,7 +50,6 @@ def recurrent(side: Side) -> None:
     rnn = side.descriptor("RNN", "cudnnSetRNNDescriptor_v8", *setting)
     clip = mode == 2 and draw.random() < 0.4
     if clip or draw.random() < 0.05:
-        side.tag("clip")
         side.call("cudnnRNNSetClip_v9", rnn, 1, -0.6, 0.5)
     width = projected * (1 + both)
     fill = side.host(FILL, np.dtype(dtype).name)

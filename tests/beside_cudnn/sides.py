@@ -162,7 +162,7 @@ class Side:
             return arguments
         parameters = signature(name)
         place, how = self.breaking.randrange(max(len(parameters), 1)), self.breaking.randrange(3)
-        if len(parameters) != len(arguments):
+        if not parameters or len(parameters) != len(arguments):
             return arguments
         kind, value = parameters[place].type, arguments[place]
         if kind.endswith("Descriptor_t") and value is not None:

@@ -90,6 +90,18 @@ def test_a_ceiling_beyond_float32(handle, nan, ceiling):
 
 
 @everywhere()
+@pytest.mark.parametrize("nan", ["NOT_PROPAGATE_NAN", "PROPAGATE_NAN"])
+def test_a_ceiling_below_0(handle, nan):
+    """min(max(x, 0), ceiling) is the ceiling; measured with cuDNN 9.19, NaN too."""
+    x, dy = (handle.asarray(tensor(*values)) for values in ((-INF, -2, 0, 0.5, INF, NAN), range(1, 7)))
+    activation = dnn.ActivationDescriptor("CLIPPED_RELU", nan, ceiling=-1.0)
+    y = dnn.activation_forward(handle, x, activation)
+    np.testing.assert_array_equal(handle.to_numpy(y), tensor(-1, -1, -1, -1, -1, NAN if nan[0] == "P" else -1))
+    got = handle.to_numpy(dnn.activation_backward(handle, y, dy, x, activation))
+    np.testing.assert_array_equal(got, tensor(0, 0, 0, 0, 0, 0))
+
+
+@everywhere()
 def test_beta_decides_whether_the_output_is_read(handle):
     x, prior = tensor(1, 2, 3), tensor(NAN, 4, INF)
     relu = dnn.ActivationDescriptor("RELU")

@@ -17,20 +17,22 @@ def sigmoid(v):
     return 1 / (1 + np.exp(-v))
 
 
-def walk(rnn, parts, x, clip=None):
-    """Return the outputs of one layer, one direction and zero states, by the guide's formulas."""
+def walk(rnn, parts, x, clip=(-np.inf, np.inf), cx=0.0):
+    """Return outputs and last cells of one layer, one direction and no hidden state before, by the guide's formulas.
+
+    The limits are cuDNN 9.19's: of cells where they are read, by the next step and by tanh.
+    """
     mode, hidden = rnn.mode.name.lower(), rnn.hidden_size
     gates = GATES[mode]
     w, r, b_w, b_r = parts
-    h, c, outputs = np.zeros((x.shape[1], hidden)), np.zeros((x.shape[1], hidden)), []
+    h, c, outputs = np.zeros((x.shape[1], hidden)), np.zeros((x.shape[1], hidden)) + cx, []
     for step in x:
         wx = [step @ w[g].T + b_w[g] for g in range(gates)]
         rh = [h @ r[g].T + b_r[g] for g in range(gates)]
         if mode == "lstm":
             i, f, o = (sigmoid(wx[g] + rh[g]) for g in (0, 1, 3))
-            c = f * c + i * np.tanh(wx[2] + rh[2])
-            c = c if clip is None else np.minimum(np.maximum(c, clip[0]), clip[1])
-            h = o * np.tanh(c)
+            c = f * np.minimum(np.maximum(c, clip[0]), clip[1]) + i * np.tanh(wx[2] + rh[2])
+            h = o * np.tanh(np.minimum(np.maximum(c, clip[0]), clip[1]))
         elif mode == "gru":
             reset, update = (sigmoid(wx[g] + rh[g]) for g in (0, 1))
             h = (1 - update) * np.tanh(wx[2] + reset * rh[2]) + update * h
@@ -38,7 +40,7 @@ def walk(rnn, parts, x, clip=None):
             total = wx[0] + rh[0]
             h = np.tanh(total) if mode == "rnn_tanh" else np.maximum(total, 0)
         outputs.append(h)
-    return np.array(outputs)
+    return np.array(outputs), c
 
 
 def pieces(handle, rnn, step, w):
@@ -63,7 +65,7 @@ def test_the_reference_has_the_biases_that_are_asked_for(mode, bias):
         w, x = rng.standard_normal((count, 1, 1)), rng.standard_normal((6, 3, 4))
         y, _, _ = dnn.rnn_forward_inference(handle, x, None, None, w, rnn)
         parts = pieces(handle, rnn, (3, 4, 1), w)
-    np.testing.assert_allclose(y, walk(rnn, parts, x), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(y, walk(rnn, parts, x)[0], rtol=1e-12, atol=1e-13)
     assert [np.any(part) for part in parts[2:]] == [bias.of_input, bias.of_state]
 
 
@@ -99,12 +101,12 @@ def test_cells_are_clipped_and_nan_stays():
     rnn = dnn.RNNDescriptor(5, clip=clip)
     with dnn.Handle("reference") as handle:
         w, x = rng.standard_normal((220, 1, 1)), 3 * rng.standard_normal((6, 3, 4))
-        cy = np.empty((1, 3, 5))
-        y, _, _ = dnn.rnn_forward_inference(handle, x, None, None, w, rnn, cy=cy)
-        np.testing.assert_allclose(y, walk(rnn, pieces(handle, rnn, (3, 4, 1), w), x, clip), rtol=1e-12, atol=1e-14)
-        assert (cy >= clip[0]).all()
-        assert (cy <= clip[1]).all()
-        assert (cy == clip[1]).any()
+        cx, cy = rng.standard_normal((1, 3, 5)), np.empty((1, 3, 5))
+        y, _, _ = dnn.rnn_forward_inference(handle, x, None, cx, w, rnn, cy=cy)
+        outputs, cells = walk(rnn, pieces(handle, rnn, (3, 4, 1), w), x, clip, cx[0])
+        np.testing.assert_allclose(y, outputs, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(cy[0], cells, rtol=1e-12, atol=1e-14)
+        assert (cy > clip[1]).any() and (cy < clip[0]).any()
         x[2, 1, 0] = np.nan
         y, _, _ = dnn.rnn_forward_inference(handle, x, None, None, w, rnn, cy=cy)
         assert np.isnan(cy[0, 1]).all()

@@ -42,10 +42,10 @@ def activate(problem: Activated, function: ActivationMode, x: Array) -> Array:
     if function is ActivationMode.TANH:
         return np.tanh(x)
     if function is ActivationMode.ELU:
-        return cast(Array, np.where(x > 0, x, _coef(problem) * np.expm1(x)))
+        return cast(Array, np.where(x >= 0, x, _coef(problem) * np.expm1(x)))
     if function is ActivationMode.SWISH:
         return cast(Array, x / (1 + np.exp(-_coef(problem) * x)))
-    clipped = np.where(x > 0, np.fmin(x, _ceiling(problem, function)), 0.0)  # NaN becomes 0
+    clipped = np.fmin(np.fmax(x, 0.0), _ceiling(problem, function))  # NaN becomes 0, or a ceiling below it
     if problem.nan_propagation is NanPropagation.PROPAGATE_NAN:
         clipped = np.where(np.isnan(x), x, clipped)
     return clipped

@@ -97,8 +97,16 @@ def _projection(network: Network, w: Array, layer: int, direction: int) -> Array
 
 
 def _clipped(c: Num, clip: tuple[float, float] | None) -> Num:
-    """Return cells within their limits; NaN stays."""
+    """Return cells within their limits, as every read of them has them; NaN stays."""
     return c if clip is None else Num(np.where(np.isnan(c.v), c.v, np.clip(c.v, *clip)), c.e)
+
+
+def _moving(gradient: Num, c: Array, clip: tuple[float, float] | None) -> Num:
+    """Return the gradient of cells from that of what was read of them: a limit that is reached does not move."""
+    if clip is None:
+        return gradient
+    stuck = (c <= clip[0]) | (c >= clip[1])
+    return Num(np.where(stuck, 0.0, gradient.v), np.where(stuck, 0.0, gradient.e))
 
 
 def _cell(
@@ -108,8 +116,8 @@ def _cell(
     if mode is RNNMode.LSTM:
         i, f, o = (sigmoid(wx[g] + rh[g]) for g in (0, 1, 3))
         new = tanh(wx[2] + rh[2])
-        c = _clipped(f * c + i * new, clip)
-        return o * tanh(c), c, [i, f, new, o]
+        c = f * _clipped(c, clip) + i * new
+        return o * tanh(_clipped(c, clip)), c, [i, f, new, o]
     if mode is RNNMode.GRU:
         r, update = (sigmoid(wx[g] + rh[g]) for g in (0, 1))
         new = tanh(wx[2] + r * rh[2])
@@ -276,18 +284,15 @@ def _cell_gradient(problem: Any, saved: Array, dh: Num, carry: Num, h: Array, h0
     mode = problem.network.mode
     if mode is RNNMode.LSTM:
         i, f, new, o = (given(saved[:, s]) for s in range(4))
-        tanh_c = tanh(given(c))
-        dc = carry + dh * o * (tanh_c * tanh_c).rest()
-        if problem.clip is not None:  # a limit that is reached does not move
-            stuck = (c <= problem.clip[0]) | (c >= problem.clip[1])
-            dc = Num(np.where(stuck, 0.0, dc.v), np.where(stuck, 0.0, dc.e))
+        tanh_c = tanh(_clipped(given(c), problem.clip))
+        dc = carry + _moving(dh * o * (tanh_c * tanh_c).rest(), c, problem.clip)
         slots = [
             dc * new * i * i.rest(),
-            dc * given(c0) * f * f.rest(),
+            dc * _clipped(given(c0), problem.clip) * f * f.rest(),
             dc * i * (new * new).rest(),
             dh * tanh_c * o * o.rest(),
         ]
-        return slots, dc * f
+        return slots, _moving(dc * f, c0, problem.clip)
     if mode is RNNMode.GRU:
         r, update, new, q = (given(saved[:, s]) for s in range(4))
         d_new = dh * update.rest() * (new * new).rest()

@@ -38,7 +38,8 @@ class RNNDescriptor(Parameters):
     bias_mode
         Which biases there are: DOUBLE_BIAS, SINGLE_INP_BIAS, SINGLE_REC_BIAS or NO_BIAS.
     clip
-        An LSTM's cells are kept within these two numbers (CUDNN_RNN_CLIP_MINMAX); None clips nothing. NaN stays NaN.
+        An LSTM's cells are read within these two numbers (CUDNN_RNN_CLIP_MINMAX), by the next step and by the hidden
+        state; `cy` is what it was before. None clips nothing. NaN stays NaN.
     proj_size
         An LSTM's hidden state is multiplied by a matrix with that many rows, fewer than hidden_size, and the next step
         and the next layer read the product (cuDNN 7.2); 0 projects nothing.
