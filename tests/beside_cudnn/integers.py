@@ -76,10 +76,11 @@ def convolution(side: Side) -> None:
 def reordered(side: Side) -> None:
     """cudnnReorderFilterAndBias."""
     draw = side.draw
-    side.tag("reordered")
     kind = draw.choice(("INT8x32",) * 6 + ("INT8x4", "FLOAT"))
     dims = 32 * draw.randint(1, 3), 32 * draw.randint(1, 2), draw.randint(1, 3), draw.randint(1, 3)
     how, bias = draw.choice((0, 0, 0, 1)), draw.choice((0, 1))
+    if how and bias:
+        side.tag("reordered")
     w = side.put(laid(drawn(side, kind, dims), kind), "w")
     out = side.put(laid(drawn(side, kind, dims), kind), "reordered", output=True)
     b = side.put(side.rng.standard_normal(dims[0]).astype(np.float32), "bias")

@@ -236,7 +236,7 @@ def batch_norm(side: Side) -> None:
 def dropout(side: Side) -> None:
     """cudnnDropout* with what is no chance, and the sizes."""
     draw, kind = side.draw, side.draw.choice(("FLOAT", "FLOAT", "HALF", "DOUBLE"))
-    chance = draw.choice((0.0, 1.0, 0.0, 1.0, -0.1, 1.5))
+    chance = draw.choice((*(0.0, 1.0) * 5, -0.1, 1.5))
     if not 0 <= chance <= 1:
         side.tag("dropout beyond")
     size = int(side.call("cudnnDropoutGetStatesSize", side.handle))

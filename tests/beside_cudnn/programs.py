@@ -31,6 +31,7 @@ OFTEN = {
     "cudnnRNN*": 3,
     "cudnnMultiHeadAttn*": 3,
     "callbacks and properties": 1,
+    "cudnnFusedOps* CONV_BNSTATS": 1,
     "fresh descriptors": 1,
     "cudnnDestroy* of NULL": 1,
     "descriptors, set and got": 3,

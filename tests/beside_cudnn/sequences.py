@@ -36,7 +36,7 @@ def recurrent(side: Side) -> None:
     lengths = _lengths(side, steps, batch, zeros=draw.random() < 0.3)
     if layout == 1 and draw.random() < 0.9:  # packed: the longest first
         lengths = tuple(sorted(lengths, reverse=True))
-    padded, training = draw.choice((1, 1, 0)), draw.random() < 0.7
+    padded, training = draw.choice((1, 1, 1, 1, 0)), draw.random() < 0.7
     if layout != 1 and not padded:
         side.tag("unpacked without padding")
     if layout == 1 and max(lengths) < steps:
@@ -96,9 +96,15 @@ def recurrent(side: Side) -> None:
         "between": True,
     }
     side.output("y", side.read(y, dtype), **how)
-    side.output("hy", side.read(ends["hy"], dtype), **how)
+    alive = np.array(lengths)[:, None] > 0  # the states of sequences without steps are the libraries' own
+
+    def end(name: str) -> None:
+        found = side.read(ends[name], dtype).reshape(states[name.strip("dxy")])
+        side.output(name, np.where(alive, found, 0), **how)
+
+    end("hy")
     if mode == 2:
-        side.output("cy", side.read(ends["cy"], dtype), **how)
+        end("cy")
     if not training:
         return
     dx = side.put(np.full(x.shape, 6, dtype), "dx", output=True)
@@ -109,9 +115,9 @@ def recurrent(side: Side) -> None:
     )
     found = side.read(dx, dtype).reshape(x.shape)
     side.output("dx", np.where(where[:, None], found, 0), **how)
-    side.output("dhx", side.read(ends["dhx"], dtype), **how)
+    end("dhx")
     if mode == 2:
-        side.output("dcx", side.read(ends["dcx"], dtype), **how)
+        end("dcx")
     dw = side.put(np.ones_like(w), "dw", output=True)
     side.call(
         *("cudnnRNNBackwardWeights_v8", handle, rnn, 0, dev, descs[0], memory["x"], state_desc, given["hx"]),
@@ -131,8 +137,8 @@ def _kept(layout: int, steps: int, batch: int, lengths: tuple[int, ...]) -> np.n
 def ctc(side: Side) -> None:
     """cudnnCTCLoss or cudnnCTCLoss_v8, with descriptors of versions 7, 8 and 9."""
     draw, rng, handle = side.draw, side.rng, side.handle
-    steps, batch, classes = draw.randint(1, 12), draw.randint(1, 4), draw.randint(2, 8)
-    longest = draw.randint(1, min(6, steps))
+    longest, batch, classes = draw.randint(1, 6), draw.randint(1, 4), draw.randint(2, 8)
+    steps = draw.choice((draw.randint(longest, 12), *(draw.randint(2 * longest, 14) for _ in "abcd")))
     used = [draw.choice((steps, draw.randint(1, steps))) for _ in range(batch)]
     lengths = [draw.randint(1, longest) for _ in range(batch)]
     if draw.random() < 0.1:
@@ -141,11 +147,16 @@ def ctc(side: Side) -> None:
     if draw.random() < 0.05 and labels:
         labels[0] = 0
     place = 0
-    for length, many in zip(lengths, used, strict=True):
+    fitting: list[int] = []
+    for length in lengths:
         label, place = labels[place : place + length], place + length
-        if not length or 0 in label or length + sum(a == b for a, b in itertools.pairwise(label)) > many:
+        need = length + sum(a == b for a, b in itertools.pairwise(label))
+        many = used[len(fitting)] if draw.random() < 0.1 else min(steps, max(used[len(fitting)], need))
+        fitting.append(many)
+        if not length or 0 in label or need > many:
             side.tag("odd label")
-    mode, option = draw.choice((0, 1, 1)), draw.choice((0, 1))
+    used = fitting
+    mode, option = draw.choice((0, 1, 1, 1, 1)), draw.choice((0, 1))
     if min(used) < steps:
         side.tag("short input")
     if mode == 0:
