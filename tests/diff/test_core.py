@@ -319,6 +319,14 @@ def test_a_must_fail_case_compares_statuses():
     assert found(lambda *_: None, f"{RELU} ; expect=BAD_PARAM").reason == "BAD_PARAM was due: the call succeeded"
 
 
+def test_another_refusal_than_the_one_due_fails_but_for_other_libraries(monkeypatch):
+    line = f"activation_forward x=f32:{'1x' * 8}1 mode=relu ; expect=BAD_PARAM"  # too many dims are not supported
+    judgement = found(lambda *_: None, line)
+    assert judgement.verdict is Verdict.FAILED and judgement.reason.startswith("BAD_PARAM was due: NOT_SUPPORTED")
+    monkeypatch.setattr(get_backend("reference"), "vendor", "another", raising=False)
+    assert found(lambda *_: None, line).verdict is Verdict.UNSUPPORTED
+
+
 # the vote
 
 

@@ -10,6 +10,7 @@ import sys
 from collections import Counter, defaultdict
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import portadnn as dnn
@@ -17,6 +18,8 @@ from portadnn.diff import Case, Target, Verdict, examine
 from portadnn.diff.data import ADVERSARIAL, DATA_MODES, kinds_for
 from portadnn.diff.generate import SIZES, Mix, campaign, cases
 from portadnn.diff.generate.broken import general_cases, rule_cases
+from portadnn.diff.inputs import make_buffers
+from portadnn.diff.verdict import expect
 from portadnn.drawing.draws import Draws
 from portadnn.drawing.layouts import INPUT_ONLY, LAYOUTS, tensor
 from portadnn.enums import DataType, TensorFormat
@@ -132,6 +135,19 @@ def test_data_numbers_algorithms_and_memory(sample):
         betas = {v for c in good if c.line.startswith(f"{op} ") for n, v in c.numbers.items() if n.startswith("beta")}
         assert not betas or {0.0} < betas
     assert all(case.problem.tensors[0].size < 200_000 for case in good)
+
+
+def test_some_exact_results_lie_half_way_between_numbers_of_bfloat16():
+    """Where rounding ties up is wrong: at 64.25, between 64 and 64.5, of which the first is even."""
+    drawn = cases(["scale_tensor", "transform_tensor"], seed=3, count=200, data=["exact"])
+    tied = 0
+    for case in drawn:
+        written = case.problem.tensors[case.problem.index(case.problem.written[0])]
+        if written.dtype is DataType.BFLOAT16 and case.expect == "SUCCESS" and case.problem.tensors[0].size:
+            want = expect(case, make_buffers(case))
+            bits = np.abs(next(iter(want.want.values()))).astype(np.float32).view(np.uint32)
+            tied += want.sums is None and bool(np.any(bits & 0x1FFFF == 0x8000))
+    assert tied > 5
 
 
 def test_calls_that_must_fail_are_a_small_share(sample):

@@ -17,7 +17,7 @@ from ..cases import Case, problem_line
 from ..data import DATA_MODES, exact_results, kinds_for
 from . import broken
 from .claims import Claims
-from .numbers import numbers_of
+from .numbers import half_way, numbers_of
 
 PER_GEOMETRY = 4  # cases that share their kernels
 BROKEN_EVERY = 4  # geometries, after which a call follows that must fail
@@ -188,6 +188,8 @@ def _group(problem: Problem, seed: int, number: int, mix: Mix, claims: Claims) -
         numbers = numbers_of(draws, problem, number + i, whole=data == "exact", vanish=vanish and data != "huge")
         if data == "exact" and not exact_results(problem, {**problem.scalars, **numbers}):
             numbers = numbers_of(draws, problem, number + i)
+        if data == "exact" and number % 2 and exact_results(problem, tied := half_way(problem, numbers)):
+            numbers = tied
         alias = draws.choice(aliases) if aliases and draws.one_in(_ALIAS_ONE_IN) else ""
         case = Case(problem_line(problem, numbers), data, draws.integers(1_000_000), in_place=alias)
         if engines and i == asked and not alias:
