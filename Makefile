@@ -15,6 +15,8 @@ demo: $(VENV)/.stamp-demo  ## Train LeNet on the best device of this machine
 
 # Tests start hundreds of interpreters: each takes half the time where modules are compiled before.
 test test-all amd: export PYTHONDONTWRITEBYTECODE =
+# A second thread of NumPy's products waits busily, and the other worker for it.
+test test-all amd: export OPENBLAS_NUM_THREADS = 1
 test-all: export PORTADNN_TEST_ALL = 1
 # A worker that dies ends the run: pytest-xdist may wait forever for the one that takes its place.
 PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --max-worker-restart 0

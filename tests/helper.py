@@ -160,7 +160,7 @@ class Case:
 
     `data` is "normal", or "integer" for small integers, whose results must be exact and rounded once. `everywhere` is
     False for cases that the slow targets leave out. `alias` names an (output, input) pair that shares one buffer.
-    `long` leaves a case to ``make test-all``, beside those that repeat others.
+    `long` leaves a case to ``make test-all``, beside those that `over` leaves to it.
     """
 
     line: str
@@ -187,22 +187,24 @@ _ALL = os.environ.get("PORTADNN_TEST_ALL") == "1"  # as `make test-all` has it
 
 
 def over(table, kernels=False):
-    """Parametrise a test with ``handle`` and ``case``: every case of the table on every target.
+    """Parametrise a test with ``handle`` and ``case``: the cases of the table on every target.
 
-    Cases that repeat what others have are ``long``: pairs of values, on slow targets values. See ``pairwise``. Slow
-    targets leave cases out that repeat pairs. Kernels for CPUs are compiled with the optimiser for one case of each
-    type and layout, and in `make test-all` for one of each value.
+    On CPUs those are left out that bring no pair of values which the others lack, and those are ``long`` that bring
+    pairs and no value; on GPUs the former are ``long``. See ``pairwise``. Kernels for CPUs are compiled with the
+    optimiser for one case of each type and layout, and in `make test-all` of each mode.
 
     With `kernels` on those that run portadnn's kernels, for tests of certain engines.
     """
     params = []
     for target in targets() if kernels else every_target():
         rows = table[:1] if target.missing else [case for case in table if case.everywhere or not target.slow]
-        if target.slow:
+        if target.schedule is not None:  # a CPU
             rows = [rows[at] for at in pairwise.cover([_demands(case) for case in rows])]
-        values, pairs = ([_demands(case, alone) for case in rows] for alone in (True, False))
-        in_full = set(pairwise.cover(values if _ALL else [pairwise.layouts_of_line(case.line) for case in rows]))
-        for at, (case, marks) in enumerate(zip(rows, pairwise.marks(values if target.slow else pairs), strict=True)):
+        usual = pairwise.marks([_demands(case, alone=target.schedule is not None) for case in rows])
+        compiled = pairwise.modes_of_line if _ALL else pairwise.layouts_of_line
+        run = [at for at, marks in enumerate(usual) if _ALL or not marks]
+        in_full = {run[at] for at in pairwise.cover([compiled(rows[at].line) for at in run])}
+        for at, (case, marks) in enumerate(zip(rows, usual, strict=True)):
             marks = marks or [pytest.mark.long] * case.long
             which = optimised(target) if at in in_full else unoptimised(target)
             params.append(pytest.param(which, case, id=f"{target.name}-{case}", marks=marks))

@@ -1,7 +1,7 @@
 """Choose few rows of a table that still have every pair of two parameters' values that the table has.
 
-A fault in one place shows with one value or with two; rows that bring no new pair repeat the same code, and are left
-to ``make test-all`` (the marker ``long``).
+A fault in one place shows with one value or with two; rows that bring no new pair repeat the same code. They are left
+out where kernels run on a CPU, and to ``make test-all`` elsewhere (the marker ``long``).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import heapq
 import itertools
 from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -26,21 +27,23 @@ def pairs(row: Mapping[str, Hashable]) -> set[Hashable]:
     return set(itertools.combinations(items, 2)) or set(items)
 
 
-def cover(demands: Sequence[AbstractSet[Hashable]]) -> list[int]:
+def cover(demands: Sequence[AbstractSet[Hashable]], costs: Sequence[float] = ()) -> list[int]:
     """Return indices of sets whose union is the union of all sets, in ascending order.
 
-    Greedy: the set with most members that are still missing comes next, the earliest of equals.
+    Greedy: the set with most members that are still missing, for its cost, comes next, the earliest of equals.
     """
     left = [set(each) for each in demands]
+    costs = costs or [1.0] * len(left)
     missing = set().union(*left)
-    queue = [(-len(each), index) for index, each in enumerate(left)]
+    queue = [(-len(each) / cost, index) for index, (each, cost) in enumerate(zip(left, costs, strict=True))]
     heapq.heapify(queue)
     chosen = []
     while missing:
         _, index = heapq.heappop(queue)
         left[index] &= missing
-        if queue and (-len(left[index]), index) > queue[0]:
-            heapq.heappush(queue, (-len(left[index]), index))
+        again = (-len(left[index]) / costs[index], index)
+        if queue and again > queue[0]:
+            heapq.heappush(queue, again)
         else:
             chosen.append(index)
             missing -= left[index]
@@ -73,6 +76,14 @@ def layouts_of_line(line: str) -> AbstractSet[Hashable]:
     """Return the types of this line's tensors, and how they lie: what decides how kernels read and write."""
     problem, _ = parse_line(line)
     return frozenset((problem.op, item) for name, spec in _tensors(problem) for item in _lies(name, spec).items())
+
+
+@functools.cache
+def modes_of_line(line: str) -> AbstractSet[Hashable]:
+    """Return what `layouts_of_line` does, and the modes of this line's problem: what decides how kernels compute."""
+    problem, _ = parse_line(line)
+    fields = ((field.name, getattr(problem, field.name)) for field in dataclasses.fields(problem))
+    return layouts_of_line(line) | {(problem.op, name, value) for name, value in fields if isinstance(value, Enum)}
 
 
 def _tensors(problem: Problem) -> list[tuple[str, TensorSpec]]:

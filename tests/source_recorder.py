@@ -123,7 +123,7 @@ def few_runs(device, engines_for, lines):
     for *_, kernels in runs:
         for name, source in kernels:
             every[recorder.sources[source][0], name] |= defines(source)
-    chosen, costs, demands = set(), [max(1, items) for _, _, items, _ in runs], []
+    demands = []
     for *_, kernels in runs:
         wanted = set()
         for name, source in kernels:
@@ -131,9 +131,5 @@ def few_runs(device, engines_for, lines):
             facts = {(one, one in found) for one in every[kernel] if "DTYPE_" not in one or one in found}
             wanted |= {(kernel, fact) for fact in facts | zero_one_more(source)}
         demands.append(wanted)
-    missing = set().union(*demands)
-    while missing:
-        best = max(range(len(runs)), key=lambda at: len(demands[at] & missing) / costs[at])
-        chosen.add(runs[best][:2])
-        missing -= demands[best]
-    return chosen
+    chosen = pairwise.cover(demands, [max(1, items) for _, _, items, _ in runs])
+    return {runs[at][:2] for at in chosen}

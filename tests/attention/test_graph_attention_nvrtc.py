@@ -10,6 +10,7 @@ from portadnn_backends.attention.engine import built
 from portadnn_backends.attention.operands import Operands
 
 
+@pytest.mark.long
 @pytest.mark.xdist_group("nvrtc")
 @pytest.mark.parametrize("arch", EACH)
 def test_compiles(arch, monkeypatch):

@@ -119,7 +119,7 @@ def files_in(folder):
     return [path for path in sorted(folder.rglob("*")) if path.is_file()]
 
 
-@pytest.mark.parametrize("variable", ["HOME", "POCL_CACHE_DIR"])
+@pytest.mark.parametrize("variable", [pytest.param("HOME", marks=pytest.mark.long), "POCL_CACHE_DIR"])
 def test_a_damaged_cache_is_rebuilt(tmp_path, temporary, filled, variable):
     """A damaged PoCL cache ended in SIGABRT of LLVM, or SIGBUS."""
     folder = tmp_path / "kept"

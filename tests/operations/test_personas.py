@@ -48,6 +48,7 @@ def test_every_problem_has_an_engine_within_the_limits(handles, name):
     assert 256 <= max(recorder.items.values()) <= personas.PERSONAS[name]["max_work_group"]
 
 
+@pytest.mark.long
 def test_what_is_chosen_otherwise_is_right(handles):
     seen = set()
     for name in personas.PERSONAS:
@@ -88,6 +89,7 @@ def test_no_engine_computes_in_float64_where_there_is_none(handles, line):
     assert diff.examine(diff.Case(line), {"persona": handle}).verdict is diff.Verdict.UNSUPPORTED
 
 
+@pytest.mark.long
 def test_kernels_take_what_there_is(handles):
     """Kernels with all of their defines compile without float64 and 64-bit atomics, in 32 KB of local memory."""
     handle = handles("mali")

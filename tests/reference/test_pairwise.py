@@ -1,4 +1,4 @@
-"""Rows that are left to `make test-all` bring no pair of values that the others lack."""
+"""Rows that are left out, or to `make test-all`, bring no pair of values that the others lack."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def test_a_single_parameter_keeps_every_value():
 
 def test_what_only_one_row_has_is_chosen():
     assert pairwise.cover([{1, 2}, {2, 3}, {1, 2, 3}, {4}, set()]) == [2, 3]
+    assert pairwise.cover([{1, 2}, {1}, {2}], costs=[10, 1, 1]) == [1, 2]
 
 
 def test_every_other_row_is_left():

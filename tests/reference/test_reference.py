@@ -61,6 +61,7 @@ def members(kind: type) -> dict[str, object]:
     return found
 
 
+@pytest.mark.long
 def test_every_public_name_is_in_the_reference(pages):
     assert {"portadnn", "portadnn.mapping", "portadnn.recording"} <= pages.keys()
     for module, page in pages.items():

@@ -16,7 +16,7 @@ from wrong_calls import commands, running
 from wrong_calls.breaking import VOCABULARIES, directed
 from wrong_calls.scene import Scene
 
-COUNT = {"reference": 9_000, "opencl": 6_000}
+COUNT = {"reference": 6_000, "opencl": 4_500}
 FIRST = 3  # a third of the calls is made by `make test`
 COMMANDS = 200  # command lines
 RUN = [backend for backend in ("reference", "opencl") if backend in BACKENDS]

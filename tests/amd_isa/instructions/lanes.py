@@ -289,10 +289,6 @@ def register_sdwa():
     add("v_cvt_f32_f16 sdwa", functools.partial(sdwa, "v_cvt_f32_f16", text, widened), GFX9)
 
 
-def selected_sum(x, y, old, s, signed):
-    return part(x, s, signed) + part(y, "BYTE_3")
-
-
 def into(x, y, old, d, u):
     """Return the sum where the result's selection puts it."""
     start, bits = SELECTED[d]

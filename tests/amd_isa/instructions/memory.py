@@ -48,10 +48,6 @@ def group(first, words):
     return f"v[{first}:{first + words - 1}]" if words > 1 else f"v{first}"
 
 
-def half_names(register, half, target):
-    return register + "." + half if half and target == "gfx1100" else register
-
-
 def loaded(x, size, signed, half, start):
     """Return what a load of bytes from `start` on leaves in registers that were POISON."""
     if size >= 4:
