@@ -26,7 +26,7 @@ from portadnn.handle import Handle
 from . import record
 from .peers.torch_convolution import Cpu, Gpu
 from .runner import geometric_mean
-from .sets.layers import Layer, problem_line
+from .sets.layers import NETWORKS, Layer, problem_line
 
 DIRECTIONS = ("forward", "backward_data", "backward_filter")
 TYPES = {  # problem_line's words, the rest of the line, the largest error over the result's root mean square
@@ -41,7 +41,7 @@ LIMITS = {"gpu": (1 << 24, 3e10), "cpu": (1 << 21, 1.5e9)}  # elements of a draw
 
 @dataclass(frozen=True)
 class Drawn:
-    """A layer, its batch and what kind it is: ``drawn``, ``grouped`` or ``pointwise``."""
+    """A layer, its batch and what kind it is: ``drawn``, ``grouped`` or ``pointwise``, or its network."""
 
     layer: Layer
     batch: int
@@ -120,6 +120,22 @@ def layers(count: int, seed: int = 0, kind: str = "gpu") -> list[Drawn]:
         found.append(one)
         if number % 5 == 4:
             found += [*grouped[number // 5 : number // 5 + 1], *pointwise[number // 5 : number // 5 + 1]]
+    return found
+
+
+def of_networks(words: str) -> list[Drawn]:
+    """Return the distinct layers of networks, each word of which is a name and a batch: ``resnet50:32,unet:1``.
+
+    Raises
+    ------
+    ValueError
+        For other words.
+    """
+    found = []
+    for name, _, batch in (word.partition(":") for word in words.split(",")):
+        if name not in NETWORKS or not batch.isdecimal():
+            raise ValueError(f"{name}:{batch} is none of {', '.join(NETWORKS)} with a batch, such as resnet50:32")
+        found += [Drawn(layer, int(batch), name) for layer in dict.fromkeys(NETWORKS[name])]
     return found
 
 
@@ -250,6 +266,7 @@ def run(
     folder: Annotated[Path, typer.Argument(help="Folder for the record, such as benchmarks/results.")],
     count: Annotated[int, typer.Option(min=1, help="Layers drawn; grouped and pointwise ones come with them.")] = 40,
     seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
+    networks: Annotated[str, typer.Option(help="Time layers of these instead, with batches: resnet50:32,unet:1.")] = "",
     types: Annotated[str, typer.Option(help="Types, each with how many layers: fp16:300,tf32:50.")] = "fp16:999",
     find: Annotated[int, typer.Option(min=0, help="Layers of each type of which all engines are timed.")] = 0,
     seconds: Annotated[float, typer.Option(help="Begin no more calls after so many seconds.")] = 1e9,
@@ -262,7 +279,8 @@ def run(
     handle = Handle(backend)
     contest = Contest(handle)
     words = [(word, int(most or 1 << 30)) for word, _, most in (part.partition(":") for part in types.split(","))]
-    cases = list(_cases(layers(count, seed, handle.info.kind), words, find))
+    chosen = of_networks(networks) if networks else layers(count, seed, handle.info.kind)
+    cases = list(_cases(chosen, words, find))
     problems = [dnn.parse(line) for *_, line, _ in cases]
     contest.build([(problem, case[3]) for problem, case in zip(problems, cases, strict=True)])
     typer.echo(f"built after {time.perf_counter() - start:.1f} s")

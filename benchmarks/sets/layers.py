@@ -38,20 +38,23 @@ def _layer(
     stride: int = 1,
     padding: int | None = None,
     groups: int = 1,
+    dilation: int = 1,
 ) -> Layer:
     """Return a layer with its name, such as 3x3s2_64_128_56; the padding is half the filter where none is given."""
     r, s = (taps, taps) if isinstance(taps, int) else taps
     h, w = (size, size) if isinstance(size, int) else size
-    padding = r // 2 if padding is None else padding
+    padding = r // 2 * dilation if padding is None else padding
     step = f"s{stride}" if stride > 1 else ""
     kind = "" if groups == 1 else "dw" if groups == c else f"g{groups}"
     place = f"{h}" if h == w else f"{h}x{w}"
-    border = "" if padding == r // 2 else f"p{padding}"
-    return Layer(f"{r}x{s}{step}{border}{kind}_{c}_{k}_{place}", c, h, w, k, r, s, stride, padding, 1, groups)
+    border = "" if padding == r // 2 * dilation else f"p{padding}"
+    apart = f"d{dilation}" if dilation > 1 else ""
+    name = f"{r}x{s}{step}{apart}{border}{kind}_{c}_{k}_{place}"
+    return Layer(name, c, h, w, k, r, s, stride, padding, dilation, groups)
 
 
-def _depthwise(c: int, size: int, stride: int = 1) -> Layer:
-    return _layer(3, c, c, size, stride, groups=c)
+def _depthwise(c: int, size: int, stride: int = 1, taps: int = 3) -> Layer:
+    return _layer(taps, c, c, size, stride, groups=c)
 
 
 # He et al. 2015, table 1; strides as in the common 1.5 version, on the 3x3 of a block
@@ -189,6 +192,60 @@ _MOBILENET = (
     ),
 )
 
+# Tan and Le 2019, table 1 (B0): expansion, depthwise and projection of each stage's blocks; without the squeezes, whose
+# images have one pixel
+_EFFICIENTNET = tuple(
+    dict.fromkeys(
+        (
+            _layer(3, 3, 32, 224, 2),
+            _depthwise(32, 112),
+            _layer(1, 32, 16, 112),
+            *(
+                layer
+                for taps, stride, before, c, size in (
+                    (3, 2, 16, 24, 112),
+                    (3, 1, 24, 24, 56),
+                    (5, 2, 24, 40, 56),
+                    (5, 1, 40, 40, 28),
+                    (3, 2, 40, 80, 28),
+                    (3, 1, 80, 80, 14),
+                    (5, 1, 80, 112, 14),
+                    (5, 1, 112, 112, 14),
+                    (5, 2, 112, 192, 14),
+                    (5, 1, 192, 192, 7),
+                    (3, 1, 192, 320, 7),
+                )
+                for layer in (
+                    _layer(1, before, 6 * before, size),
+                    _depthwise(6 * before, size, stride, taps),
+                    _layer(1, 6 * before, c, size // stride),
+                )
+            ),
+            _layer(1, 320, 1280, 7),
+        )
+    )
+)
+
+# Liu et al. 2022, section 2 (ConvNeXt-T)
+_CONVNEXT = (
+    _layer(4, 3, 96, 224, 4, 0),
+    *(
+        layer
+        for c, size in ((96, 56), (192, 28), (384, 14), (768, 7))
+        for layer in (_depthwise(c, size, 1, 7), _layer(1, c, 4 * c, size), _layer(1, 4 * c, c, size))
+    ),
+    *(_layer(2, c, 2 * c, size, 2, 0) for c, size in ((96, 56), (192, 28), (384, 14))),
+)
+
+# Chen et al. 2017, section 3.3: the pyramid on ResNet's last block at an eighth of 513 x 513, and dilated layers before
+_DEEPLAB = (
+    _layer(1, 2048, 256, 65),
+    *(_layer(3, 2048, 256, 65, dilation=rate) for rate in (12, 24, 36)),
+    _layer(1, 1280, 256, 65),
+    _layer(3, 256, 256, 65, dilation=2),
+    _layer(3, 512, 512, 65, dilation=4),
+)
+
 # Baidu's DeepBench, convolutions for training (speech, faces, VGG, GoogLeNet and ResNets), without those above that
 # only differ in their batch
 _DEEPBENCH = (
@@ -250,6 +307,9 @@ NETWORKS: dict[str, tuple[Layer, ...]] = {
     "vgg16": _VGG16,
     "unet": _UNET,
     "mobilenet": _MOBILENET,
+    "efficientnet": _EFFICIENTNET,
+    "convnext": _CONVNEXT,
+    "deeplab": _DEEPLAB,
     "deepbench": _DEEPBENCH,
 }
 

@@ -26,6 +26,14 @@ def test_layers_are_valid_problems_of_limited_size(direction, device):
         assert problem.groups == one.layer.groups
 
 
+def test_networks_are_their_distinct_layers_with_a_batch():
+    found = drawn.of_networks("resnet50:8,vgg16:1")
+    assert [(one.kind, one.batch) for one in found] == [("resnet50", 8)] * 23 + [("vgg16", 1)] * 9
+    for words in ("resnet:8", "resnet50", "vgg16:x"):
+        with pytest.raises(ValueError, match="resnet50:32"):
+            drawn.of_networks(words)
+
+
 def test_summary_has_means_lowest_and_wrong_ones():
     row = {"type": "fp16", "kind": "drawn", "line": "convolution_forward x=...", "error": 1e-3, "of_found": None}
     rows = [{**row, "ratio": 0.5}, {**row, "ratio": 2.0, "error": float("nan")}]
