@@ -112,7 +112,7 @@ class Sweep:
             row = {"engine": one.engine.name, "error": float(f"{peer.error(tensors[-1], true):.2g}")}
             if one.choice is not None:
                 tile = one.choice.tile
-                row["tile"] = [tile.bm, tile.bn, tile.wm, tile.wn, tile.slice, tile.stages]
+                row["tile"] = [tile.bm, tile.bn, tile.wm, tile.wn, tile.slice, tile.stages, tile.loaders]
                 row["splits"] = one.choice.splits
             rows.append(row)
             calls.append(functools.partial(plan.run, arrays, scalars, workspace))

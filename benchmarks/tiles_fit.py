@@ -79,7 +79,8 @@ class Timing:
 
     def estimate(self, share: float, wait: float, info: DeviceInfo) -> float:
         """Return the engine's estimate with such figures of the tile."""
-        tile = Tile(*self.tile, share, wait=round(wait), warpgroups=True)  # type: ignore[arg-type]
+        sizes, loaders = self.tile[:6], sum(self.tile[6:])
+        tile = Tile(*sizes, share, wait=round(wait), warpgroups=True, loaders=loaders)  # type: ignore[arg-type]
         return Choice(self.product, tile, self.splits).seconds(info) + self.rest
 
 

@@ -33,12 +33,6 @@
 #else
 #include "conv/mma_filter_rows.h"
 #endif
-
-#define TILES_R ((ROWS + BM - 1) / BM)
-#define TILES_C ((COLS + BN - 1) / BN)
-#define PADDED_ROWS ((i64)TILES_R * BM)
-#define PADDED_COLS ((i64)TILES_C * BN)
-
 #include "conv/mma_filter_store.h"
 
 KERNEL BOUNDS
@@ -49,15 +43,9 @@ conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, flo
     const u32 base = PANELS_AT(tiles);
     const int item = threadIdx.x;
     [[maybe_unused]] const int lane = item % 32;
-    u32 group = blockIdx.x;
-    const int n0 = group % TILES_C * BN;
-    group /= TILES_C;
-    const int m0 = group % TILES_R * BM;
-    group /= TILES_R;
-    const int z = group % GROUPS, split = group / GROUPS;
+    const Share share = share_of(blockIdx.x);
+    const int m0 = share.m0, n0 = share.n0, z = share.z, first = share.first, count = share.count;
     const Phase phase = phase_of(0);
-    const int slices = ((u32)COUNT + BK - 1) / BK;
-    const int first = (i64)slices * split / SPLITS, count = (int)((i64)slices * (split + 1) / SPLITS) - first;
 
     // what this work-item copies: one chunk of a column (tap, c) and one of a row, of some pixels. Places are told apart before the
     // first copy, behind which the compiler would keep each load from local memory.

@@ -21,10 +21,6 @@
 
 #define ROW_OF(i, r) (16 * (i) + (r))
 #define COLUMN_OF(j, c) (8 * (j) + (c))
-#define TILES_R ((ROWS + BM - 1) / BM)
-#define TILES_C ((COLS + BN - 1) / BN)
-#define PADDED_ROWS ((i64)TILES_R * BM)
-#define PADDED_COLS ((i64)TILES_C * BN)
 #include "conv/mma_filter_store.h"
 
 #define TAPS (SIZE_D * SIZE_H * SIZE_W)
@@ -61,18 +57,11 @@ conv_mma_filter_planes(const float *__restrict__ image, const float *__restrict_
     LOCAL Reads reads[BN];
     const u32 base = PANELS_AT(tiles);
     unsigned char *const slices_at = tiles + (base - local_address(tiles));
-    const int item = threadIdx.x, lane = item % 32;
-    u32 group = blockIdx.x;
-    const int n0 = group % TILES_C * BN;
-    group /= TILES_C;
-    const int m0 = group % TILES_R * BM;
-    group /= TILES_R;
-    const int z = group % GROUPS, split = group / GROUPS;
+    const int item = threadIdx.x, lane = item % 32, wave = LOADING_ITEM / 32;
+    const Share share = share_of(blockIdx.x);
+    const int m0 = share.m0, n0 = share.n0, z = share.z, first = share.first, count = share.count;
     const Phase phase = phase_of(0);
-    const int slices = ((u32)COUNT + BK - 1) / BK;
-    const int first = (i64)slices * split / SPLITS, count = (int)((i64)slices * (split + 1) / SPLITS) - first;
 
-    const int wave = item / 32;
     const float *const images = image + (u32)z * (COLS / TAPS) * IN_C;
     const float *const gradients = gradient + (u32)(z * ROWS + m0) * DY_K;
     u32 index = (u32)first * BK;
@@ -104,9 +93,9 @@ conv_mma_filter_planes(const float *__restrict__ image, const float *__restrict_
         }
     };
 
-    float acc[MT][NT][4] = {};
-    multiply_planes(acc, base, count, bring, put_slice);
-
-    const int wm = wave * WM, wn = 0;
-    LEAVE_FILTER
+    auto leave = [&](float acc[MT][NT][4]) {
+        const int wm = item / 32 * WM, wn = 0;
+        LEAVE_FILTER
+    };
+    multiply_planes(base, count, bring, put_slice, leave);
 }

@@ -60,7 +60,7 @@ conv_mma_image_planes(const float *__restrict__ image, const float *__restrict__
     LOCAL u32 places[BN];  // of the columns' results
     const u32 base = PANELS_AT(tiles);
     unsigned char *const slices_at = tiles + (base - local_address(tiles));
-    const int item = threadIdx.x, lane = item % 32, wave = item / 32;
+    const int item = threadIdx.x, lane = item % 32, wave = LOADING_ITEM / 32;
     u32 group = blockIdx.x;
     const int m0 = group % TILES_R * BM;
     group /= TILES_R;
@@ -89,6 +89,7 @@ conv_mma_image_planes(const float *__restrict__ image, const float *__restrict__
 
     float a[A_CHUNKS * 4], b[B_CHUNKS][4];
     auto bring = [&]() {
+        if (LOADERS) turn_wait(1, LOADERS * 32);  // for what all have noted of this slice
         const Reads *const now = reads[turn % 3];
         UNROLL for (int i = 0; i < B_CHUNKS; ++i) {
             UNROLL for (int e = 0; e < 4; ++e) {
@@ -130,37 +131,37 @@ conv_mma_image_planes(const float *__restrict__ image, const float *__restrict__
             put_run<FILTER_RUN>(to, FILTER_LINE(i), lane % (BK / FILTER_RUN) * FILTER_RUN, a + i);
         }
 #endif
-        if (item < BK) reads[(turn + 1) % 3][item] = reads_of(k + BK + item, depth, &phase);
+        if (LOADING_ITEM < BK) reads[(turn + 1) % 3][LOADING_ITEM] = reads_of(k + BK + LOADING_ITEM, depth, &phase);
     };
 
-    float acc[MT][NT][4] = {};
-    multiply_planes(acc, base, count, bring, put_slice);
-
-    const int row0 = wave * WM + lane / 4;
+    auto leave = [&](float acc[MT][NT][4]) {
+        const int row0 = item / 32 * WM + lane / 4;
 #if SPLITS > 1
-    float *const part = parts + (i64)group * (PADDED_ROWS * PADDED_COLS) + (i64)(m0 + row0) * PADDED_COLS + n0 + lane % 4 * 2;
-    UNROLL for (int j = 0; j < NT; ++j) {
-        UNROLL for (int half = 0; half < 2; ++half) {
-            store_two(part + half * 8 * PADDED_COLS + 8 * j, {{acc[0][j][2 * half], acc[0][j][2 * half + 1]}});
-        }
-    }
-#else
-    T *const to = out + (i64)(z / PHASES * ROWS + m0 + row0) * OUT_M;
-    UNROLL for (int j = 0; j < NT; ++j) {
-        UNROLL for (int half = 0; half < 2; ++half) {
-            if (m0 + row0 + half * 8 >= ROWS) continue;
-#ifdef PAIRS
-            const u32 place = places[8 * j + lane % 4 * 2];
-            vreal v;
-            UNROLL for (int e = 0; e < 2; ++e) LANE(v, e) = acc[0][j][2 * half + e];
-            if (place != ~(u32)0) VBLEND(to, (i64)half * 8 * OUT_M + place, alpha, v, beta);
-#else
-            UNROLL for (int e = 0; e < 2; ++e) {
-                const u32 place = places[8 * j + lane % 4 * 2 + e];
-                if (place != ~(u32)0) BLEND(to, (i64)half * 8 * OUT_M + place, alpha, acc[0][j][2 * half + e], beta);
+        float *const part = parts + (i64)group * (PADDED_ROWS * PADDED_COLS) + (i64)(m0 + row0) * PADDED_COLS + n0 + lane % 4 * 2;
+        UNROLL for (int j = 0; j < NT; ++j) {
+            UNROLL for (int half = 0; half < 2; ++half) {
+                store_two(part + half * 8 * PADDED_COLS + 8 * j, {{acc[0][j][2 * half], acc[0][j][2 * half + 1]}});
             }
-#endif
         }
-    }
+#else
+        T *const to = out + (i64)(z / PHASES * ROWS + m0 + row0) * OUT_M;
+        UNROLL for (int j = 0; j < NT; ++j) {
+            UNROLL for (int half = 0; half < 2; ++half) {
+                if (m0 + row0 + half * 8 >= ROWS) continue;
+#ifdef PAIRS
+                const u32 place = places[8 * j + lane % 4 * 2];
+                vreal v;
+                UNROLL for (int e = 0; e < 2; ++e) LANE(v, e) = acc[0][j][2 * half + e];
+                if (place != ~(u32)0) VBLEND(to, (i64)half * 8 * OUT_M + place, alpha, v, beta);
+#else
+                UNROLL for (int e = 0; e < 2; ++e) {
+                    const u32 place = places[8 * j + lane % 4 * 2 + e];
+                    if (place != ~(u32)0) BLEND(to, (i64)half * 8 * OUT_M + place, alpha, acc[0][j][2 * half + e], beta);
+                }
 #endif
+            }
+        }
+#endif
+    };
+    multiply_planes(base, count, bring, put_slice, leave);
 }

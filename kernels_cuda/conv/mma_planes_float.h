@@ -1,19 +1,27 @@
 // What conv/mma_filter_planes.cu and conv/mma_image_planes.cu have alike: floats that pass through registers into panels (common/wgmma.h),
-// slices of 32 of K, warpgroups of 64 x BN. After conv/geometry.h, with BM BN WM WN STAGES RESIDENT THREE TERM.
+// slices of 32 of K, warpgroups of 64 x BN. After conv/geometry.h, with BM BN WM WN STAGES RESIDENT THREE TERM LOADERS.
 //
 // THREE: a number is the sum of two of TF32, what rounding left being the second one, and a product the sum of three: big x big, big x
 // small, small x big. What is left out is 2^-22 of it at most. TERM slices are added up by the tensor cores, which cut off, and such
 // sums by ordinary additions.
+//
+// LOADERS: sub-groups beside those that multiply, which load and round for them; of registers they have GIVEN and the others TAKEN.
+// A slice's place is filled as soon as its readers have left it. 0: all sub-groups do both in turn.
 
-#define ITEMS (BM / WM * (BN / WN) * 32)
+#define MULTIPLIERS (BM / WM * (BN / WN))
+#define ITEMS ((MULTIPLIERS + LOADERS) * 32)
 #define MT (WM / 16)
 #define NT (WN / 8)
 #define BK 32
-#define WAVES (ITEMS / 32)
+#define WAVES (LOADERS ? LOADERS : MULTIPLIERS)  // that load
+#define LOADING_ITEM ((int)threadIdx.x - (LOADERS ? MULTIPLIERS * 32 : 0))
 #define A_BYTES (BM * 128)
 #define HALF_BYTES (A_BYTES + BN * 128)
 #define STAGE_BYTES (HALF_BYTES * (1 + THREE))
+#define TERM_SLICES (THREE ? TERM : 1 << 24)
 #define STILL_RUNNING (STAGES > 2 ? 1 + 2 * THREE : 0)  // issues, when the next slice is stored
+#define STORERS (MULTIPLIERS * 32)
+#define STORERS_MEET turn_wait(2, STORERS)
 #include "conv/mma_warpgroups.h"
 static_assert(MT == 1 && BN == WN, "warpgroups have whole rows");
 static_assert(SIZE_D + SIZE_H + SIZE_W < 32, "a bit for each");
@@ -77,9 +85,9 @@ DEVICE void issue_panels(float acc[MT][NT][4], u32 a_tile, u32 b_tile, int warpg
     products_issued();
 }
 
-// Adds `count` slices: bring() loads the next one, put_slice(at) stores what was loaded
-template <class Bring, class Put>
-DEVICE void multiply_planes(float acc[MT][NT][4], u32 base, int count, Bring bring, Put put_slice) {
+// Adds slices: begin(s) waits for one, end(s) is called when those before it have been read, or all have
+template <class Begin, class End>
+DEVICE void add_slices(float acc[MT][NT][4], u32 base, int count, Begin begin, End end) {
 #if THREE
     float part[MT][NT][4] = {};
 #else
@@ -95,20 +103,67 @@ DEVICE void multiply_planes(float acc[MT][NT][4], u32 base, int count, Bring bri
 #endif
     };
     const int warpgroup = of_all_lanes(threadIdx.x / 128);
-    bring();
-    for (int s = 0; s < count; ++s) {
-        put_slice(s % STAGES * STAGE_BYTES);
-        bring();
-        local_written();
-        __syncthreads();
-        const u32 at = base + s % STAGES * STAGE_BYTES;
-        if (THREE) {
-            issue_panels(part, at + HALF_BYTES, at + A_BYTES, warpgroup, s % TERM != 0);
-            issue_panels(part, at, at + HALF_BYTES + A_BYTES, warpgroup, 1);
+    for (int first = 0; first < count; first += TERM_SLICES) {  // what adds parts up is behind a loop: in it, the compiler would wait
+        const int last = first + TERM_SLICES < count ? first + TERM_SLICES : count;
+        for (int s = first; s < last; ++s) {
+            begin(s);
+            const u32 at = base + s % STAGES * STAGE_BYTES;
+            if (THREE) {
+                issue_panels(part, at + HALF_BYTES, at + A_BYTES, warpgroup, s > first);
+                issue_panels(part, at, at + HALF_BYTES + A_BYTES, warpgroup, 1);
+            }
+            issue_panels(part, at, at + A_BYTES, warpgroup, 1);
+            products_wait<STILL_RUNNING>();
+            end(s);
         }
-        issue_panels(part, at, at + A_BYTES, warpgroup, 1);
-        products_wait<STILL_RUNNING>();
-        if (THREE && (s % TERM == TERM - 1 || s == count - 1)) part_ends();
+        part_ends();
     }
-    if (!THREE) part_ends();
+}
+
+// Adds `count` slices: bring() loads the next one, put_slice(at) stores what was loaded, and leave(acc) is given the sums
+template <class Bring, class Put, class Leave>
+DEVICE void multiply_planes(u32 base, int count, Bring bring, Put put_slice, Leave leave) {
+#if LOADERS
+    LOCAL u64 marks[2 * STAGES];  // a place is full, and is free
+    const u32 full = local_address(marks), left = full + 8 * STAGES;
+    if (threadIdx.x == 0) {
+        for (int n = 0; n < STAGES; ++n) {
+            barrier_start(full + 8 * n, LOADERS * 32);
+            barrier_start(left + 8 * n, MULTIPLIERS);
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x >= MULTIPLIERS * 32) {
+        registers_give<GIVEN>();
+        for (int s = 0; s < count; ++s) {
+            bring();
+            if (s >= STAGES) barrier_wait(left + s % STAGES * 8, (s / STAGES - 1) % 2);
+            put_slice(s % STAGES * STAGE_BYTES);
+            local_written();
+            barrier_arrive(full + s % STAGES * 8);
+        }
+    } else {
+        registers_take<TAKEN>();
+        float acc[MT][NT][4] = {};
+        add_slices(
+            acc, base, count, [&](int s) { barrier_wait(full + s % STAGES * 8, s / STAGES % 2); },
+            [&](int s) {
+                if (s > 0 && threadIdx.x % 32 == 0) barrier_arrive(left + (s - 1) % STAGES * 8);
+            });
+        leave(acc);
+    }
+#else
+    float acc[MT][NT][4] = {};
+    bring();
+    add_slices(
+        acc, base, count,
+        [&](int s) {
+            put_slice(s % STAGES * STAGE_BYTES);
+            bring();
+            local_written();
+            __syncthreads();
+        },
+        [](int s) {});
+    leave(acc);
+#endif
 }

@@ -80,6 +80,11 @@ WARPGROUPS = {  # of Hopper: line, tile (with the rows and columns of a sub-grou
         (64, 64, 16, 64, 4),
         1,
     ),
+    "of filters, columns that share no rows": (
+        "x=f16:2x72x7x6:nhwc dw=f16:72x72x3x3:nhwc dy=f16:2x72x7x6:nhwc padding=1,1",
+        (128, 192, 16, 192, 4),
+        1,
+    ),
     "along, single taps": (
         "dx=f16:1x33x7x9:nhwc w=f16:72x33x3x3:nhwc dy=f16:1x72x7x9:nhwc padding=1,1",
         (128, 192, 16, 192, 4),
@@ -114,7 +119,7 @@ TAKEN = {  # of a GPU, and whether warpgroups multiply
     "packed floats": ("sm_90", "x=f32:64x256x14x14 w=f32:256x256x3x3 padding=1,1 math=tf32", True),
     "a float filter as it lies": (
         "sm_90",
-        "x=f32:64x256x28x28 w=f32:256x256x1x1 padding=0,0 stride=2,2 math=tf32",
+        "x=f32:64x1024x28x28 w=f32:1024x1024x1x1 padding=0,0 stride=2,2 math=tf32",
         True,
     ),
     "floats as they lie": ("sm_90", "x=f32:64x256x14x14:nhwc w=f32:256x256x3x3:nhwc padding=1,1 math=tf32", False),

@@ -10,6 +10,8 @@ from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardData
 from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
 from portadnn.problem import TensorSpec
 
+_OF_TILES = ("CHANNEL_LAST", "LANES_ALONG_K", "STORE_ROWS", "STORE_COLUMNS")
+
 
 @dataclass(frozen=True)
 class Geometry:
@@ -34,6 +36,11 @@ class Geometry:
     phases: int
     packs: bool
     defines: dict[str, int]
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Where elements lie: the defines without those of how conv/gemm.cl's tiles are loaded and stored."""
+        return {name: value for name, value in self.defines.items() if name not in _OF_TILES}
 
 
 def _strides(spec: TensorSpec) -> tuple[int, int, int, int, int]:

@@ -49,6 +49,7 @@ from .grouped_blocks import (
     tile_pixels,
 )
 from .matrix_units import MMA
+from .parts import adding
 from .tensor_core_choice import CHUNK
 
 
@@ -88,7 +89,7 @@ class _Grouped(Engine):
         """Return the defines of conv/mma_region.h."""
         defines: dict[str, int | float | str] = {
             f"DTYPE_{problem.dtype.name}": 1,
-            **{k: v for k, v in geometry.defines.items() if k not in ("STORE_COLUMNS", "STORE_ROWS", "CHANNEL_LAST")},
+            **geometry.places,
             **axes("CHECK", (0, 1, 1)),
             "GROUPS": problem.groups,
             "PHASES": geometry.phases,
@@ -359,7 +360,7 @@ class GroupedBackwardFilter(_Grouped):
         columns = geometry.n
         sums: dict[str, int | float | str] = {
             f"DTYPE_{problem.dtype.name}": 1,
-            **{k: v for k, v in geometry.defines.items() if k not in ("STORE_COLUMNS", "STORE_ROWS", "CHANNEL_LAST")},
+            **geometry.places,
             **axes("CHECK", (0, 0, 0)),
             **{name: shared[name] for name in ("GROUPS", "PHASES", "GEMM_N", "FLIP") if name in shared},
             "SPLITS": blocks.slots * blocks.sharers,
@@ -369,9 +370,8 @@ class GroupedBackwardFilter(_Grouped):
             "PART_SIZE": f"(i64){geometry.m * columns}",
             "PART_PITCH": columns,
         }
-        finish = device.compile("shared/conv/mma_reduce.cl", "conv_mma_reduce", sums)
         blend = (ScalarArg(0, DataType.FLOAT), ScalarArg(1, DataType.FLOAT))
-        yield Launch(finish, (ceil_div(problem.filter.size, 256),), (256,), (parts, TensorArg(2), *blend))
+        yield adding(device, sums, problem.filter.size, parts, TensorArg(2), *blend)
 
 
 ENGINES = (GroupedForward(), GroupedBackwardData(), GroupedBackwardFilter())

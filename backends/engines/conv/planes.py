@@ -43,6 +43,7 @@ from ..layouts import strides
 from . import tensor_core_choice
 from .geometry import Geometry, axes, checks, data_gradient, filter_gradient, forward
 from .matrix_units import MMA, unit_of
+from .parts import adding
 from .tensor_core_choice import pixel_lanes
 from .tensor_core_tiles import Choice, Product
 
@@ -53,6 +54,7 @@ _FEW_TAPS = 4  # of a filter, whose neighbours are then rather those of other ro
 # estimates of other engines are met alike in long calls, of so many operations
 _STRIDED, _FEW_ROWS, _POINTWISE, _UNCACHED, _CACHED = 1.4, 1.5, 1.3, 1.3, 32e6
 _BESIDE_OTHERS, _LONG = {("backward_data", False): 1.3, ("backward_filter", True): 1.1}, 4e9
+_START = LAUNCH_SECONDS / 4  # beside estimates of other engines, which tell short calls too short
 _TERM = 4  # slices that tensor cores add up
 _BLEND = (ScalarArg(0, DataType.FLOAT), ScalarArg(1, DataType.FLOAT))
 Defines = dict[str, int | float | str]
@@ -129,18 +131,21 @@ class Planes(Engine):
         choice = self.choice(problem, info)
         assert choice is not None
         longer = self._longer(problem)
-        return choice.seconds(info) * longer + LAUNCH_SECONDS
+        return choice.seconds(info) * longer + _START
 
     def _longer(self, problem: Convolution) -> float:
-        """Return times as long as its products take by the tiles' figures, as drawn layers did on an H100."""
+        """Return times as long as its products take by the tiles' figures, as drawn layers did on an H100.
+
+        Of what slows a product down, the worst hides the rest.
+        """
         taps = math.prod(problem.filter.dims[2:])
         long = problem.flops() > _LONG
         longer = _BESIDE_OTHERS.get((self.direction, self.three), 1.0) if long else 1.0
+        slower = [_UNCACHED] if problem.image.nbytes > _CACHED and taps > 1 else []
         if self.direction == "forward":
-            longer *= _STRIDED if problem.stride[-1] > 1 else 1.0
-            longer *= _FEW_ROWS if self.geometry(problem).m <= 32 else 1.0
-            longer *= _POINTWISE if taps == 1 and not self.three else 1.0
-        return longer * (_UNCACHED if problem.image.nbytes > _CACHED and taps > 1 else 1.0)
+            slower += [_STRIDED] * (problem.stride[-1] > 1) + [_FEW_ROWS] * (self.geometry(problem).m <= 32)
+            slower += [_POINTWISE] * (taps == 1 and not self.three)
+        return longer * max(slower, default=1.0)
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
@@ -156,9 +161,8 @@ class Planes(Engine):
         yield Launch(kernel, (choice.work_groups,), (choice.tile.items,), args, choice.local_bytes)
         if choice.has_parts:
             geometry = self.geometry(problem)
-            reduce = device.compile("shared/conv/mma_reduce.cl", "conv_mma_reduce", self._reduce(problem, choice))
-            elements = geometry.groups * geometry.phases * geometry.m * geometry.n
-            yield Launch(reduce, (-(-elements // 256),), (256,), (parts, result, *_BLEND))
+            results = geometry.groups * geometry.phases * geometry.m * geometry.n
+            yield adding(device, self._reduce(problem, choice), results, parts, result, *_BLEND)
 
     def _product(self, problem: Convolution, choice: Choice, device: Device, result: Arg, parts: Arg) -> KernelCall:
         """Return the kernel of the product and its arguments."""
@@ -170,10 +174,9 @@ class Planes(Engine):
 
     def _common(self, problem: Convolution, choice: Choice) -> Defines:
         geometry = self.geometry(problem)
-        skipped = ("CHANNEL_LAST", "LANES_ALONG_K", "STORE_ROWS", "STORE_COLUMNS")
         return {
             "DTYPE_FLOAT": 1,
-            **{key: value for key, value in geometry.defines.items() if key not in skipped},
+            **geometry.places,
             "GROUPS": geometry.groups,
             "PHASES": geometry.phases,
             "GEMM_N": geometry.n,
@@ -186,6 +189,8 @@ class Planes(Engine):
         return {
             **{"BM": tile.bm, "BN": tile.bn, "WM": tile.wm, "WN": tile.wn, "STAGES": tile.stages},
             **{"WARPGROUPS": 1, "RESIDENT": choice.resident, "THREE": int(self.three), "TERM": _TERM},
+            "LOADERS": tile.loaders,
+            **({"GIVEN": 96, "TAKEN": 160} if tile.loaders else {}),
         }
 
 

@@ -52,6 +52,7 @@ from .epilogue import (
 )
 from .geometry import axes
 from .matrix_units import MMA, unit_of
+from .parts import adding
 from .prologue import (
     BackwardDataWithPrologue,
     BackwardFilterWithPrologue,
@@ -223,8 +224,7 @@ def _launches(setup: Setup, number: int, device: Device) -> Iterator[Launch]:
         yield Launch(kernel, grid, block, (*args, output(problem), parts, *blend, *made), local_bytes)
     if choice.has_parts:
         elements = geometry.groups * geometry.phases * geometry.m * geometry.n
-        kernel = device.compile("shared/conv/mma_reduce.cl", "conv_mma_reduce", reduce_defines(setup))
-        yield Launch(kernel, (-(-elements // 256),), (256,), (parts, output(problem), *blend))
+        yield adding(device, reduce_defines(setup), elements, parts, output(problem), *blend)
 
 
 def _packs_inside(setup: Setup, info: DeviceInfo) -> bool:

@@ -29,7 +29,7 @@ def common(setup: Setup) -> Defines:
     problem, geometry, choice = setup.problem, setup.geometry, setup.choice
     defines: Defines = {
         f"DTYPE_{problem.dtype.name}": 1,
-        **{k: v for k, v in geometry.defines.items() if k not in ("STORE_COLUMNS", "STORE_ROWS", "CHANNEL_LAST")},
+        **geometry.places,
         "GROUPS": geometry.groups,
         "PHASES": geometry.phases,
         "GEMM_N": geometry.n,

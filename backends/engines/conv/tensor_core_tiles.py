@@ -11,8 +11,7 @@ from .matrix_units import MFMA, MMA, WMMA, Unit
 MOST_SPLITS = 256
 _PANEL_ALIGN = 1024  # bytes, of what warpgroups read
 _FILL = 0.7  # of the stages: slices that pass before the first is multiplied
-_PARTS_COST = 4.9  # times a copy of their bytes
-_PLANES_PARTS_COST = 1.0  # where they are stored as they are read
+_PARTS_COST, _PARTS_COST_OF_SYNC = 0.7, 3.0  # times a copy of their bytes: of warpgroups, and of mma.sync
 _MOST_SINGLE = 1.1  # times as many slices may there be where each is of a single tap
 
 
@@ -38,6 +37,8 @@ class Tile:
         Whether warpgroups multiply (conv/mma_warpgroups.h), of four waves each.
     wait : int
         Clocks that a slice takes a work-group at least, however few others run beside it; 0 where nothing is known.
+    loaders : int
+        Waves beside those that multiply, which load for them (conv/mma_planes_float.h); 0: all do both.
     """
 
     bm: int
@@ -50,11 +51,12 @@ class Tile:
     wave: int = 32
     wait: int = 0
     warpgroups: bool = False
+    loaders: int = 0
 
     @property
     def items(self) -> int:
         """Work-items of a work-group."""
-        return self.bm // self.wm * (self.bn // self.wn) * self.wave
+        return (self.bm // self.wm * (self.bn // self.wn) + self.loaders) * self.wave
 
     def depth(self, item_size: int) -> int:
         """Elements of K in a slice."""
@@ -91,39 +93,39 @@ IMAGE_TILES = (
     Tile(64, 64, 32, 32, 64, 4, 0.35, wait=550),
     Tile(128, 32, 32, 32, 64, 4, 0.27, wait=620),
 )
-# Those of warpgroups on Hopper (sm_90a), fitted on 1200 timings of 33 layers on an H100.
+# Those of warpgroups on Hopper (sm_90a), fitted on 600 timings of 27 layers on an H100.
 IMAGE_WARPGROUPS = (
-    Tile(128, 128, 16, 128, 128, 3, 0.82, wait=1070, warpgroups=True),
-    Tile(128, 64, 16, 64, 128, 4, 0.65, wait=760, warpgroups=True),
-    Tile(64, 128, 16, 128, 128, 4, 0.65, wait=780, warpgroups=True),
-    Tile(64, 64, 16, 64, 128, 4, 0.56, wait=760, warpgroups=True),
-    Tile(128, 256, 16, 256, 128, 4, 0.93, wait=560, warpgroups=True),
-    Tile(256, 128, 16, 128, 128, 4, 0.85, wait=800, warpgroups=True),
-    Tile(128, 192, 16, 192, 128, 4, 0.78, wait=960, warpgroups=True),
-    Tile(128, 128, 16, 128, 128, 6, 0.84, wait=770, warpgroups=True),
-    Tile(256, 128, 32, 128, 128, 4, 0.82, wait=810, warpgroups=True),
-    Tile(128, 256, 32, 128, 128, 4, 0.85, wait=740, warpgroups=True),
-    Tile(128, 128, 32, 64, 128, 3, 0.8, wait=1240, warpgroups=True),
+    Tile(128, 128, 16, 128, 128, 3, 0.93, wait=380, warpgroups=True),
+    Tile(128, 64, 16, 64, 128, 4, 0.69, wait=300, warpgroups=True),
+    Tile(64, 128, 16, 128, 128, 4, 0.88, wait=840, warpgroups=True),
+    Tile(64, 64, 16, 64, 128, 4, 0.88, wait=920, warpgroups=True),
+    Tile(128, 256, 16, 256, 128, 4, 1.08, wait=300, warpgroups=True),
+    Tile(256, 128, 16, 128, 128, 4, 0.99, wait=880, warpgroups=True),
+    Tile(128, 192, 16, 192, 128, 4, 0.88, wait=420, warpgroups=True),
+    Tile(128, 128, 16, 128, 128, 6, 0.9, wait=380, warpgroups=True),
+    Tile(256, 128, 32, 128, 128, 4, 0.99, wait=800, warpgroups=True),
+    Tile(128, 256, 32, 128, 128, 4, 1.14, wait=1300, warpgroups=True),
+    Tile(128, 128, 32, 64, 128, 3, 0.93, wait=720, warpgroups=True),
 )
 FILTER_WARPGROUPS = (
-    Tile(128, 128, 16, 128, 128, 3, 0.98, wait=1150, warpgroups=True),
-    Tile(128, 64, 16, 64, 128, 4, 0.69, wait=830, warpgroups=True),
-    Tile(64, 128, 16, 128, 128, 4, 0.65, wait=1100, warpgroups=True),
-    Tile(64, 64, 16, 64, 128, 4, 0.51, wait=830, warpgroups=True),
-    Tile(128, 256, 16, 256, 128, 4, 0.91, wait=560, warpgroups=True),
-    Tile(256, 128, 16, 128, 128, 4, 0.9, wait=680, warpgroups=True),
-    Tile(128, 128, 16, 128, 128, 6, 0.8, wait=890, warpgroups=True),
+    Tile(128, 128, 16, 128, 128, 3, 1.02, wait=720, warpgroups=True),
+    Tile(128, 64, 16, 64, 128, 4, 0.71, wait=760, warpgroups=True),
+    Tile(64, 128, 16, 128, 128, 4, 0.69, wait=620, warpgroups=True),
+    Tile(64, 64, 16, 64, 128, 4, 0.49, wait=300, warpgroups=True),
+    Tile(128, 256, 16, 256, 128, 4, 1.08, wait=360, warpgroups=True),
+    Tile(256, 128, 16, 128, 128, 4, 1.11, wait=380, warpgroups=True),
+    Tile(128, 128, 16, 128, 128, 6, 1.14, wait=690, warpgroups=True),
 )
 # Of warpgroups and floats in planes, by direction and products: fitted on 800 timings of 17 layers on an H100.
 _ONE = ((128, 128, 3), (64, 128, 3), (128, 64, 3), (64, 64, 3), (128, 256, 3))
-_THREE = ((64, 128, 2), (128, 128, 2), (64, 64, 2), (128, 64, 2), (128, 128, 3))
+_THREE = ((64, 128, 2), (128, 128, 2), (64, 64, 2), (128, 64, 2), (128, 128, 3), (128, 128, 3, 8))
 
 
-def _planes(sizes: Sequence[tuple[int, int, int]], *figures: tuple[float, int]) -> tuple[Tile, ...]:
-    """Return tiles of such rows, columns and stages, with their shares and waits."""
+def _planes(sizes: Sequence[tuple[int, ...]], *figures: tuple[float, int]) -> tuple[Tile, ...]:
+    """Return tiles of such rows, columns, stages and loaders, with their shares and waits."""
     return tuple(
-        Tile(bm, bn, 16, bn, 128, stages, share, wait=wait, warpgroups=True)
-        for (bm, bn, stages), (share, wait) in zip(sizes, figures, strict=True)
+        Tile(bm, bn, 16, bn, 128, stages, share, wait=wait, warpgroups=True, loaders=sum(loaders))
+        for (bm, bn, stages, *loaders), (share, wait) in zip(sizes, figures, strict=True)
     )
 
 
@@ -131,9 +133,13 @@ PLANES = {
     ("forward", 1): _planes(_ONE, (0.56, 1500), (0.41, 1820), (0.37, 920), (0.29, 800), (0.61, 1650)),
     ("backward_data", 1): _planes(_ONE, (0.36, 3120), (0.34, 4390), (0.28, 2110), (0.3, 2970), (0.36, 3440)),
     ("backward_filter", 1): _planes(_ONE, (0.39, 2830), (0.33, 1920), (0.32, 1820), (0.25, 1300), (0.41, 2220)),
-    ("forward", 3): _planes(_THREE, (0.6, 2970), (0.56, 1500), (0.47, 1180), (0.6, 1820), (0.65, 2110)),
-    ("backward_data", 3): _planes(_THREE, (0.47, 5340), (0.58, 2970), (0.49, 3980), (0.5, 2110), (0.9, 4390)),
-    ("backward_filter", 3): _planes(_THREE, (0.53, 2830), (0.78, 3280), (0.44, 1300), (0.55, 2570), (0.65, 2010)),
+    ("forward", 3): _planes(_THREE, (0.6, 2970), (0.56, 1500), (0.47, 1180), (0.6, 1820), (0.65, 2110), (0.76, 2440)),
+    ("backward_data", 3): _planes(
+        _THREE, (0.47, 5340), (0.58, 2970), (0.49, 3980), (0.5, 2110), (0.9, 4390), (0.67, 3120)
+    ),
+    ("backward_filter", 3): _planes(
+        _THREE, (0.53, 2830), (0.78, 3280), (0.44, 1300), (0.55, 2570), (0.65, 2010), (0.99, 2700)
+    ),
 }
 FILTER_TILES = (
     Tile(128, 128, 64, 64, 128, 3, 0.49),
@@ -284,6 +290,8 @@ class Choice:
     def resident(self) -> int:
         """Work-groups that pass floats through registers which a multiprocessor of Hopper shall have at once."""
         tile = self.tile
+        if tile.loaders:
+            return 1
         sums = tile.wm * tile.wn // tile.wave
         staged = (tile.bm + tile.bn) * tile.wave // tile.items
         registers = up(min(255, sums * (2 if self.product.products > 1 else 1) + staged + 32), 8)
@@ -311,7 +319,7 @@ class Choice:
     def _fitted(self, info: DeviceInfo) -> float:
         """Estimate by what was fitted: work-groups side by side hide each other's waits, until they are busy.
 
-        Parts cost several times their bytes: each is written in pieces, and read again by a launch.
+        Parts are read again by a launch.
         """
         product, tile, units, unit = self.product, self.tile, max(info.compute_units, 1), self.product.unit
         operations = 2 * product.products * tile.bm * tile.bn * tile.depth(product.item_size)
@@ -327,9 +335,11 @@ class Choice:
             return float((wait**4 + (groups * busy) ** 4) ** 0.25) * slices
 
         seconds = full * wave(resident) + (wave(-(-rest // units)) if rest else 0)
-        seconds = max(seconds, product.bytes / (0.8 * info.bandwidth))
+        traffic = product.bytes / (0.8 * info.bandwidth)
+        copies = tile.warpgroups and not product.planes
+        seconds = float((seconds**4 + traffic**4) ** 0.25) if copies else max(seconds, traffic)  # as they were fitted
         if self.has_parts:
-            cost = _PLANES_PARTS_COST if product.planes else _PARTS_COST
+            cost = _PARTS_COST if tile.warpgroups else _PARTS_COST_OF_SYNC
             seconds += cost * self.parts_size / info.bandwidth + LAUNCH_SECONDS
         return seconds
 
