@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .enums import DataType, MathType
+from .ops.attention.problems import MultiHeadAttnBackwardData, MultiHeadAttnForward
 from .ops.convolution.calls import Convolution
 from .ops.rnn.problems import RNN
 from .problem import Problem
@@ -18,6 +19,7 @@ TF32_ROUNDING = 2.0**-11  # of each factor, relative
 TF32_SPREAD = 32.0  # over sqrt(length): see `tolerance`
 
 
+_STEP_BY_STEP = (RNN, MultiHeadAttnForward, MultiHeadAttnBackwardData)
 _ROUNDS_FLOAT = (MathType.TENSOR_OP_ALLOW_CONVERSION,)
 
 
@@ -52,6 +54,7 @@ def tolerance(
 
     Recurrent networks in 16 bits may round what passes from step to step, hidden states and gradients of gates, to the
     stored type, as cuDNN does: each term is off by half a unit of that type once for its layer and once for its step.
+    Multi-head attention may as well: heads, weights of keys and results pass from product to product.
 
     .. [1] N. J. Higham and T. Mary, "A new approach to probabilistic rounding error analysis", SIAM J. Sci.
        Comput. 41(5), 2019, theorem 2.4.
@@ -67,7 +70,7 @@ def tolerance(
     unit = growth * summed.eps
     if isinstance(problem, Convolution) and problem.dtype is DataType.FLOAT and problem.math in _ROUNDS_FLOAT:
         unit += 2 * TF32_ROUNDING * min(1.0, TF32_SPREAD / math.sqrt(max(length, 1)))
-    if isinstance(problem, RNN) and dtype is not dtype.accumulator:
+    if isinstance(problem, _STEP_BY_STEP) and dtype is not dtype.accumulator:
         unit += dtype.limits.eps
     rounding = stored.eps if dtype is dtype.accumulator else stored.eps / 2  # the sum was wider
     return unit * terms + rounding * np.abs(want) + smallest

@@ -151,7 +151,7 @@ class MatrixBackward(Building):
         args = (*inputs, self.logs, self.dot, *outputs, int32(n.hk), int32(self.pitch), *self.common)
         scored, adds = ports != ("DV",), _adds(op)
         defines = {**self.tile.defines(op), **types, "SCORED": int(scored), "WEIGHED": int("DV" in ports)}
-        defines |= {"ADDS": int(adds), "ALL_COUNT": int(not adds and op.find("BLOCK_MASK") is None)}
+        defines |= {"ADDS": int(adds), "ALL_COUNT": int(not adds and not op.masked)}
         defines["HALVED"] = int(scored and n.d + n.dv > _HALVED)
         side = "queries" if ports == ("DQ",) else "keys"
         file, name = f"shared/attention/backward_{side}.cl", f"attention_backward_{side}"

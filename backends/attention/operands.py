@@ -102,6 +102,11 @@ class Operands:
 
     # what the node has
 
+    @property
+    def masked(self) -> bool:
+        """Whether scores within bands and lengths are asked for one by one."""
+        return self.find("BLOCK_MASK") is not None or self.find("WINDOWS") is not None
+
     def find(self, port: str) -> TensorInfo | None:
         """Return the tensor at a port, if there is one and somebody reads it."""
         uid = self.op.uids.get(port)
@@ -163,6 +168,8 @@ class Operands:
         for port in ("BIAS", "BLOCK_MASK"):
             if self.find(port):
                 args += self.placed(port)
+        if self.find("WINDOWS"):
+            args.append(self.tensor("WINDOWS"))
         if self.find("SINK_TOKEN"):
             args += [self.tensor("SINK_TOKEN"), self.placed("SINK_TOKEN")[2]]
         if self.draws:
@@ -179,6 +186,8 @@ class Operands:
         found |= {**self.lengths(), **self.places(RAGGED_PORTS)}
         if self.find("BLOCK_MASK"):
             found["BLOCK_MASK"] = 1
+        if self.find("WINDOWS"):
+            found["WINDOWS"] = 1
         if self.op["use_alibi_mask"]:
             found["ALIBI"] = 1
         if self.draws:

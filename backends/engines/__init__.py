@@ -56,6 +56,7 @@ _MODULES = (
     "softmax.general",
     "dropout",
     "reduce_tensor",
+    "multi_head.engine",
 )
 
 

@@ -82,9 +82,9 @@ DEVICE void finish_scores(const attention *at, const sequence *of, GLOBAL real *
 #if defined(BIAS_T) || defined(ALIBI)
     for (int t = low; t < high; ++t) x[t] += down ? added(at, of, i + t, j) : added(at, of, i, j + t);
 #endif
-#ifdef BLOCK_MASK
+#ifdef MASKED
     for (int t = low; t < high; ++t)
-        if (!(down ? in_block(at, of, i + t, j) : in_block(at, of, i, j + t))) x[t] = -INFINITY_OF(real);
+        if (!(down ? in_mask(at, of, i + t, j) : in_mask(at, of, i, j + t))) x[t] = -INFINITY_OF(real);
 #endif
     fill(x, 0, low, -INFINITY_OF(real));
     fill(x, high, wide, -INFINITY_OF(real));

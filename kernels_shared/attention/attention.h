@@ -8,6 +8,8 @@
 //   BIAS_T         something is added
 //   ALIBI          slope(head) * (j - i) is added
 //   BLOCK_MASK     a bit for each block of 128 x 128 scores
+//   WINDOWS        each row has columns of its own: four numbers for each of sq rows, [first, end, least first of this row and
+//                  those behind it, greatest end of those up to it][row] (attention/multi_head.cl)
 //   DRAWN          dropout by Philox: kept where the word of score ((b * heads + h) * sq + i) * skv + j is <= last_kept
 //   MASK_T         dropout by a mask
 //   SINK_T         a score for each head that has no value
@@ -71,6 +73,18 @@
 #define PD_BLOCKS
 #define PD_BIND_BLOCKS(at)
 #endif
+#ifdef WINDOWS
+#define PD_WINDOWS , TENSOR(const int, windows)
+#define PD_BIND_WINDOWS(at)   \
+    BIND(const int, windows); \
+    at.windows = windows;
+#else
+#define PD_WINDOWS
+#define PD_BIND_WINDOWS(at)
+#endif
+#if defined(BLOCK_MASK) || defined(WINDOWS)
+#define MASKED  // scores within bands and lengths are asked for one by one
+#endif
 #ifdef SINK_T
 #define PD_SINK , TENSOR(const ELEMENT(SINK_T), sink), const i64 sink_h
 #define PD_BIND_SINK(at)               \
@@ -96,7 +110,7 @@
 
 #define ATTENTION                                                                                                          \
     const int heads, const int sq, const int skv, const int left, const int right, const int bottom, TENSOR(const real, numbers), \
-        TENSOR(const u32, words) PD_LENGTHS PD_BIAS PD_BLOCKS PD_SINK PD_DROPOUT
+        TENSOR(const u32, words) PD_LENGTHS PD_BIAS PD_BLOCKS PD_WINDOWS PD_SINK PD_DROPOUT
 #define ATTENTION_BIND(at)    \
     attention at;             \
     BIND(const real, numbers); \
@@ -109,7 +123,7 @@
     at.bottom = bottom;       \
     at.numbers = numbers;     \
     at.words = words;         \
-    PD_BIND_LENGTHS(at) PD_BIND_BIAS(at) PD_BIND_BLOCKS(at) PD_BIND_SINK(at) PD_BIND_DROPOUT(at)
+    PD_BIND_LENGTHS(at) PD_BIND_BIAS(at) PD_BIND_BLOCKS(at) PD_BIND_WINDOWS(at) PD_BIND_SINK(at) PD_BIND_DROPOUT(at)
 
 typedef struct {
     int heads, sq, skv, left, right, bottom;
@@ -126,6 +140,9 @@ typedef struct {
 #endif
 #ifdef BLOCK_MASK
     PD_FIELDS(const byte, blocks)
+#endif
+#ifdef WINDOWS
+    const GLOBAL int *windows;
 #endif
 #ifdef SINK_T
     const GLOBAL ELEMENT(SINK_T) *sink;
@@ -173,6 +190,28 @@ DEVICE sequence the_sequence(const attention *at, int b, int h) {
 }
 
 // Row i sees columns first_column .. end_column - 1, column j is seen by rows first_row .. end_row - 1; both ends grow
+#ifdef WINDOWS
+#define WINDOW(at, which, i) at->windows[(which) * at->sq + least(i, at->sq - 1)]
+// The least row whose number `which`, which grows, is greater than j
+DEVICE int first_beyond(const attention *at, int which, int j) {
+    int low = 0, high = at->sq;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (at->windows[which * at->sq + middle] > j) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+DEVICE int first_column(const attention *at, const sequence *of, int i) { return WINDOW(at, 2, i); }
+DEVICE int end_column(const attention *at, const sequence *of, int i) {
+    return i < of->rows ? least(of->columns, WINDOW(at, 3, i)) : 0;
+}
+DEVICE int first_row(const attention *at, const sequence *of, int j) { return first_beyond(at, 3, j); }
+DEVICE int end_row(const attention *at, const sequence *of, int j) {
+    return j < of->columns ? least(of->rows, first_beyond(at, 2, j)) : 0;
+}
+DEVICE bool in_mask(const attention *at, const sequence *of, int i, int j) { return j >= WINDOW(at, 0, i) && j < WINDOW(at, 1, i); }
+#else
 DEVICE int first_column(const attention *at, const sequence *of, int i) { return most(0, i + of->offset - at->left + 1); }
 DEVICE int end_column(const attention *at, const sequence *of, int i) {
     return i < of->rows ? least(of->columns, i + of->offset + at->right + 1) : 0;
@@ -181,9 +220,10 @@ DEVICE int first_row(const attention *at, const sequence *of, int j) { return mo
 DEVICE int end_row(const attention *at, const sequence *of, int j) {
     return j < of->columns ? least(of->rows, j - of->offset + at->left) : 0;
 }
+#endif
 
 #ifdef BLOCK_MASK
-DEVICE bool in_block(const attention *at, const sequence *of, int i, int j) {
+DEVICE bool in_mask(const attention *at, const sequence *of, int i, int j) {
     const GLOBAL byte *row = at->blocks + of->b * at->blocks_b + of->h * at->blocks_h + (i / 128) * at->blocks_s;
     return row[(j / 1024) * at->blocks_d] >> (j / 128 % 8) & 1;
 }
@@ -191,8 +231,8 @@ DEVICE bool in_block(const attention *at, const sequence *of, int i, int j) {
 
 DEVICE bool counts(const attention *at, const sequence *of, int i, int j) {
     if (j < first_column(at, of, i) || j >= end_column(at, of, i)) return false;
-#ifdef BLOCK_MASK
-    return in_block(at, of, i, j);
+#ifdef MASKED
+    return in_mask(at, of, i, j);
 #else
     return true;
 #endif

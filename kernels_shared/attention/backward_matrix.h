@@ -35,10 +35,10 @@
 #endif
 #include "attention/matrix.h"
 
-#ifdef BLOCK_MASK
-#define IN_BLOCK(i, j) in_block(at, of, i, j)
+#ifdef MASKED
+#define IN_MASK(i, j) in_mask(at, of, i, j)
 #else
-#define IN_BLOCK(i, j) 1
+#define IN_MASK(i, j) 1
 #endif
 
 #define ROW_PITCH(length) (WIDE(length) / VE + 1)
@@ -94,7 +94,7 @@ DEVICE void differentiate(const Own *own, Sums *s, Sums *dp, const Sums logs, co
                           const sequence *of, int column, const int masked) {
     UNROLL for (int e = 0; e < SUMS; ++e) {
         const int i = QUERY(own->row, column + e), j = KEY(own->row, column + e);
-        const int seen = !masked || ((u32)(column + e - own->begin) < own->count && IN_BLOCK(i, j));
+        const int seen = !masked || ((u32)(column + e - own->begin) < own->count && IN_MASK(i, j));
         float score = (*s)[e] * own->scale;
         if (ADDS && seen) score += added(at, of, i, j) * LOG2E;
         const float p = __builtin_amdgcn_exp2f(score - logs[e]);

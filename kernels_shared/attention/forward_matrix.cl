@@ -24,7 +24,7 @@
 #else
 #define ADDS 0
 #endif
-#if ADDS || defined(BLOCK_MASK)
+#if ADDS || defined(MASKED)
 #define ALL_COUNT 0  // nowhere is that known
 #else
 #define ALL_COUNT 1

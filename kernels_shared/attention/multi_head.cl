@@ -1,21 +1,22 @@
-// What surrounds the matrix products of multi-head attention (cuDNN 7.5): vectors of every layout become rows, rows become
-// heads, products become weights; and the gradients of all that.
+// What surrounds the products and the attention of multi-head attention (cuDNN 7.5): tensors of every layout become rows and
+// rows become tensors, with biases, residuals and dropout; bounds of what each query sees; gradients of biases. And the softmax
+// of scores in memory with its gradient, for heads that are too long for the kernels of attention.
 //
-//   rows    [sequence][step][number]             sequence = beam * batch + n, of queries or of keys and values
-//   heads   [sequence][head][step][number]       so that one batched product serves all heads of all sequences
-//   scores  [sequence][head][query][key]
+//   rows    [sequence][step][number]             sequence = n * beams + b, of queries or of keys and values
+//   heads   [group][head][row][number]           a group's rows meet the same keys (portadnn/ops/attention/layout.py)
+//   scores  [group][head][row][key]
 //
-// All numbers are `real` but those of tensors. One work-item an element; on CPUs a work-group of one takes CHUNK of them. The
-// softmax and its gradient have a work-group of WG for each row of scores, and one of WG rows on CPUs.
+// Rows are of the tensors' type, or `real` where a kernel says so; heads and scores are `real`. One work-item an element; on CPUs
+// a work-group of one takes CHUNK of them. The softmax and its gradient have a work-group of WG for each row of scores.
 //
 // Host defines
 //   SCHEDULE_CPU, CHUNK      on CPUs
-//   WG                       work-items of a group for a row, a power of two; 1 on CPUs, with VW floats of a vector
+//   PER                      on GPUs, numbers of a work-item, which divide those of a vector
+//   WG                       work-items of a group for a row, a power of two; 1 on CPUs
 //   HAS_LENGTHS_Q, HAS_LENGTHS_KV, HAS_WINDOWS, HAS_RESIDUALS, HAS_BIAS   which of these there are
+//   STORED_ROWS              (mha_finish, mha_merge) rows are of the tensors' type
 //   SHARED                   there is no projection: every head has the whole vector
 //   DROPS                    the dropout of this kernel is not 0
-//   BLANK                    (mha_pack) vectors behind the lengths become 0
-//   ONE_TO_ONE               beams have keys of their own
 
 #include "common/types.h"
 #include "tensor/dropout_states.h"
@@ -32,11 +33,12 @@
 #define EACH_NUMBER for (i64 i = 0; i < length; ++i)
 #else
 #define ELEMENT_SIZE WG_SIZE(256, 1, 1)
+// PER numbers that lie in one vector
 #define EACH_RUN(size)                                                                                     \
-    const i64 run = (i64)GRP(0) * 256 + LID(0), i = 0;                                                     \
+    const i64 run = ((i64)GRP(0) * 256 + LID(0)) * PER;                                                    \
     if (run < (size))
 #define RUN(numbers)
-#define EACH_NUMBER
+#define EACH_NUMBER UNROLL for (int i = 0; i < PER; ++i)
 #endif
 
 #ifdef HAS_LENGTHS
@@ -50,33 +52,32 @@
 #endif
 
 #ifdef DROPS
-#define DROP_ARG , TENSOR(const real, kept), const i64 kept_start, const u32 stream, const i64 threshold, const real keep
-#define DROP_BIND BIND(const real, kept);
-#define DROP_FACTOR(at) drop_factor((const GLOBAL u32 *)(kept + kept_start), at, stream, threshold, keep)
+#define DROP_ARG , TENSOR(const u32, drawn), const u32 stream, const i64 threshold, const real keep
+#define DROP_BIND BIND(const u32, drawn);
+#define DROP_FACTOR(at) drop_of(drawn, at, stream, threshold, keep)
 #else
 #define DROP_ARG
 #define DROP_BIND
 #define DROP_FACTOR(at) ((real)1)
 #endif
 
-// 0 or `keep`: element `at` has word at % 4 of block at / 4 of the stream (common/philox.h)
-DEVICE real drop_factor(const GLOBAL u32 *drawn, i64 at, u32 stream, i64 threshold, real keep) {
+// `keep` where the word is below the threshold, else 0: element `at` has word at % 4 of block at / 4 of the stream
+DEVICE real drop_of(const GLOBAL u32 *drawn, i64 at, u32 stream, i64 threshold, real keep) {
     u32 words[4];
     words[0] = (u32)(at / 4);
     words[1] = stream;
     words[2] = drawn[2];
     words[3] = drawn[3];
     philox4x32(words, drawn[0], drawn[1]);
-    return (i64)words[at % 4] >= threshold ? keep : (real)0;
+    return (i64)words[at % 4] < threshold ? keep : (real)0;
 }
 
-// kept[start ..] = seed and draw, as four words; the states go on to the next draw
-KERNEL WG_SIZE(1, 1, 1) mha_draw(TENSOR(u8, states), TENSOR(real, reserve), const i64 start, const int place) {
+// words = seed and draw; the states go on to the next draw
+KERNEL WG_SIZE(1, 1, 1) mha_draw(TENSOR(u8, states), TENSOR(u32, words)) {
     GRID_WAIT();
     BIND(u8, states);
-    BIND(real, reserve);
+    BIND(u32, words);
     GLOBAL u32 *state = (GLOBAL u32 *)states;
-    GLOBAL u32 *words = (GLOBAL u32 *)(reserve + start) + place;
     for (int i = 0; i < 4; ++i) words[i] = state[i];
     next_draw(state);
 }
@@ -87,31 +88,35 @@ KERNEL WG_SIZE(1, 1, 1) mha_draw(TENSOR(u8, states), TENSOR(real, reserve), cons
 #define PLACE                                                                                              \
     RUN(numbers)                                                                                           \
     const int c = (int)(run % numbers), t = (int)(run / numbers % steps);                                   \
-    const i64 n = run / numbers / steps % batch, b = run / numbers / steps / batch;                        \
+    const i64 b = run / numbers / steps % beams, n = run / numbers / steps / beams;                        \
     const i64 place = t * step_t + n * step_n + b * step_b + c * step_v;
 
 // rows = a tensor, times the dropout's factors; 0 behind the lengths
-KERNEL ELEMENT_SIZE mha_pack(TENSOR(const T, x), TENSOR(real, rows) LENGTHS_ARG DROP_ARG, const i64 rows_start, PLACE_NUMBERS,
-                             const i64 size) {
+KERNEL ELEMENT_SIZE mha_pack(TENSOR(const T, x), TENSOR(T, rows) LENGTHS_ARG DROP_ARG, PLACE_NUMBERS, const i64 size) {
     GRID_WAIT();
     BIND(const T, x);
-    BIND(real, rows);
+    BIND(T, rows);
     LENGTHS_BIND DROP_BIND
     EACH_RUN(size) {
         PLACE
         const bool inside = INSIDE(t, n, b);
-        EACH_NUMBER rows[rows_start + run + i] = inside ? LOAD(x, place + i * step_v) * DROP_FACTOR(run + i) : (real)0;
+        EACH_NUMBER STORE(rows, run + i, inside ? LOAD(x, place + i * step_v) * DROP_FACTOR(run + i) : (real)0);
     }
 }
 
-// a tensor = rows
-KERNEL ELEMENT_SIZE mha_unpack(TENSOR(const real, rows), TENSOR(T, y), const i64 rows_start, PLACE_NUMBERS, const i64 size) {
+// a tensor = rows of `real`, the sum of `heads` of them each
+KERNEL ELEMENT_SIZE mha_unpack(TENSOR(const real, rows), TENSOR(T, y), const int heads, PLACE_NUMBERS, const i64 size) {
     GRID_WAIT();
     BIND(const real, rows);
     BIND(T, y);
     EACH_RUN(size) {
         PLACE
-        EACH_NUMBER STORE(y, place + i * step_v, rows[rows_start + run + i]);
+        const GLOBAL real *row = rows + run / numbers * heads * numbers + c;
+        EACH_NUMBER {
+            real sum = 0;
+            for (int h = 0; h < heads; ++h) sum += row[h * numbers + i];
+            STORE(y, place + i * step_v, sum);
+        }
     }
 }
 
@@ -134,61 +139,122 @@ KERNEL ELEMENT_SIZE mha_unpack(TENSOR(const real, rows), TENSOR(T, y), const i64
 #define RESIDUAL 0
 #endif
 
+#ifdef STORED_ROWS
+#define ROWS_T T
+#define ROW(i) LOAD(rows, i)
+#define MERGED(rows, i, v) STORE(rows, i, v)
+#else
+#define ROWS_T real
+#define ROW(i) rows[i]
+#define MERGED(rows, i, v) rows[i] = v
+#endif
+
 // out = dropout(rows + bias) + residuals; 0 behind the lengths
-KERNEL ELEMENT_SIZE mha_finish(TENSOR(const real, rows), TENSOR(T, out) BIAS_ARG RESIDUALS_ARG LENGTHS_ARG DROP_ARG,
-                               const i64 rows_start, PLACE_NUMBERS, const i64 size) {
+KERNEL ELEMENT_SIZE mha_finish(TENSOR(const ROWS_T, rows), TENSOR(T, out) BIAS_ARG RESIDUALS_ARG LENGTHS_ARG DROP_ARG,
+                               PLACE_NUMBERS, const i64 size) {
     GRID_WAIT();
-    BIND(const real, rows);
+    BIND(const ROWS_T, rows);
     BIND(T, out);
     BIAS_BIND RESIDUALS_BIND LENGTHS_BIND DROP_BIND
     EACH_RUN(size) {
         PLACE
         const bool inside = INSIDE(t, n, b);
-        EACH_NUMBER STORE(out, place + i * step_v,
-                          inside ? (rows[rows_start + run + i] + BIAS_OF(c + i)) * DROP_FACTOR(run + i) + RESIDUAL : (real)0);
+        EACH_NUMBER STORE(out, place + i * step_v, inside ? (ROW(run + i) + BIAS_OF(c + i)) * DROP_FACTOR(run + i) + RESIDUAL : (real)0);
     }
 }
 
-// heads = rows + bias
-KERNEL ELEMENT_SIZE mha_split(TENSOR(const real, rows), TENSOR(real, heads) BIAS_ARG, const i64 rows_start,
-                              const i64 heads_start, const int steps, const int count, const int numbers, const i64 size) {
+// to = rows + bias
+KERNEL ELEMENT_SIZE mha_add_bias(TENSOR(const real, rows), TENSOR(T, to) BIAS_ARG, const int numbers, const i64 size) {
     GRID_WAIT();
     BIND(const real, rows);
-    BIND(real, heads);
+    BIND(T, to);
     BIAS_BIND
+    EACH_RUN(size) {
+        RUN(numbers)
+        const i64 c = run % numbers;
+        EACH_NUMBER STORE(to, run + i, rows[run + i] + BIAS_OF(c + i));
+    }
+}
+
+// heads = rows
+KERNEL ELEMENT_SIZE mha_split(TENSOR(const T, rows), TENSOR(real, heads), const int steps, const int count, const int numbers,
+                              const i64 size) {
+    GRID_WAIT();
+    BIND(const T, rows);
+    BIND(real, heads);
     EACH_RUN(size) {
         RUN(numbers)
         const i64 c = run % numbers, t = run / numbers % steps, h = run / numbers / steps % count;
         const i64 row = run / numbers / steps / count * steps + t;
 #ifdef SHARED
-        EACH_NUMBER heads[heads_start + run + i] = rows[rows_start + row * numbers + c + i];
+        EACH_NUMBER heads[run + i] = LOAD(rows, row * numbers + c + i);
 #else
-        EACH_NUMBER heads[heads_start + run + i] =
-            rows[rows_start + (row * count + h) * numbers + c + i] + BIAS_OF(h * numbers + c + i);
+        EACH_NUMBER heads[run + i] = LOAD(rows, (row * count + h) * numbers + c + i);
 #endif
     }
 }
 
-// rows = heads; where they share a vector, their sum
-KERNEL ELEMENT_SIZE mha_merge(TENSOR(const real, heads), TENSOR(real, rows), const i64 heads_start, const i64 rows_start,
-                              const int steps, const int count, const int numbers, const i64 size) {
+// rows = heads
+KERNEL ELEMENT_SIZE mha_merge(TENSOR(const real, heads), TENSOR(ROWS_T, rows), const int steps, const int count, const int numbers,
+                              const i64 size) {
     GRID_WAIT();
     BIND(const real, heads);
-    BIND(real, rows);
+    BIND(ROWS_T, rows);
     EACH_RUN(size) {
         RUN(numbers)
         const i64 c = run % numbers;
-#ifdef SHARED
-        const i64 t = run / numbers % steps, sequence = run / numbers / steps;
+        const i64 h = run / numbers % count, t = run / numbers / count % steps, group = run / numbers / count / steps;
+        EACH_NUMBER MERGED(rows, run + i, heads[((group * count + h) * steps + t) * numbers + c + i]);
+    }
+}
+
+// dw[column] += the sum over its parts
+KERNEL ELEMENT_SIZE mha_bias_gradient(TENSOR(const real, sums), TENSOR(T, dw), const int parts, const i64 size) {
+    GRID_WAIT();
+    BIND(const real, sums);
+    BIND(T, dw);
+    EACH_RUN(size) {
+        RUN(size)
         EACH_NUMBER {
             real sum = 0;
-            for (int h = 0; h < count; ++h) sum += heads[heads_start + ((sequence * count + h) * steps + t) * numbers + c + i];
-            rows[rows_start + run + i] = sum;
+            for (int part = 0; part < parts; ++part) sum += sums[part * size + run + i];
+            STORE(dw, run + i, LOAD(dw, run + i) + sum);
         }
+    }
+}
+
+#ifdef HAS_LENGTHS_Q
+#define LENGTHS_Q_ARG , TENSOR(const int, lengths_q), const i64 lengths_q_step
+#define LENGTHS_Q_BIND BIND(const int, lengths_q);
+#define LENGTH_Q(g) lengths_q[(g) * lengths_q_step]
 #else
-        const i64 h = run / numbers % count, t = run / numbers / count % steps, sequence = run / numbers / count / steps;
-        EACH_NUMBER rows[rows_start + run + i] = heads[heads_start + ((sequence * count + h) * steps + t) * numbers + c + i];
+#define LENGTHS_Q_ARG
+#define LENGTHS_Q_BIND
+#define LENGTH_Q(g) rows
 #endif
+#ifdef HAS_LENGTHS_KV
+#define LENGTHS_KV_ARG , TENSOR(const int, lengths_kv), const i64 lengths_kv_step
+#define LENGTHS_KV_BIND BIND(const int, lengths_kv);
+#define LENGTH_KV(g) lengths_kv[(g) * lengths_kv_step]
+#else
+#define LENGTHS_KV_ARG
+#define LENGTHS_KV_BIND
+#define LENGTH_KV(g) keys
+#endif
+
+// The rows and then the keys that count in each group
+KERNEL ELEMENT_SIZE mha_lengths(TENSOR(int, to) LENGTHS_Q_ARG LENGTHS_KV_ARG, const int rows, const int keys, const i64 size) {
+    GRID_WAIT();
+    BIND(int, to);
+    LENGTHS_Q_BIND LENGTHS_KV_BIND
+    EACH_RUN(size) {
+        RUN(size)
+        EACH_NUMBER {
+            const i64 g = run + i;
+            const int of_rows = LENGTH_Q(g), of_keys = LENGTH_KV(g);
+            to[g] = of_rows < 0 ? 0 : of_rows > rows ? rows : of_rows;
+            to[size + g] = of_keys < 0 ? 0 : of_keys > keys ? keys : of_keys;
+        }
     }
 }
 
@@ -215,22 +281,51 @@ KERNEL ELEMENT_SIZE mha_merge(TENSOR(const real, heads), TENSOR(real, rows), con
 PD_GROUP(group_sum, ADD)
 PD_GROUP(group_max, fmax)
 
-#ifdef HAS_LENGTHS_Q
-#define LENGTHS_Q_ARG , TENSOR(const int, lengths_q), const i64 lengths_q_step
-#define LENGTHS_Q_BIND BIND(const int, lengths_q);
+// The windows of rows as attention/attention.h has them, four numbers each; a window without keys moves no bound
+#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+#define MOST(a, b) ((a) > (b) ? (a) : (b))
+KERNEL WG_SIZE(WG, 1, 1)
+mha_windows(TENSOR(const int, windows), TENSOR(int, to), const i64 windows_end, const i64 windows_step, const int rows,
+            const int steps, const int keys) {
+    GRID_WAIT();
+    LOCAL int firsts[WG], ends[WG];
+    BIND(const int, windows);
+    BIND(int, to);
+    const int lid = LID(0), each = (rows + WG - 1) / WG, begin = LEAST(lid * each, rows), end = LEAST(begin + each, rows);
+    int least = keys, most = 0;
+    for (int i = begin; i < end; ++i) {
+        const i64 at = i % steps * windows_step;
+        const int first = MOST(windows[at], 0), last = LEAST(windows[windows_end + at], keys);
+        to[i] = first;
+        to[rows + i] = last;
+        if (first < last) {
+            least = LEAST(least, first);
+            most = MOST(most, last);
+        }
+        to[3 * rows + i] = most;
+    }
+    firsts[lid] = least;
+    ends[lid] = most;
+    SYNC();
+    least = keys, most = 0;
+    for (int other = 0; other < lid; ++other) most = MOST(most, ends[other]);
+    for (int other = lid + 1; other < WG; ++other) least = LEAST(least, firsts[other]);
+    for (int i = end - 1; i >= begin; --i) {
+        if (to[i] < to[rows + i]) least = LEAST(least, to[i]);
+        to[2 * rows + i] = least;
+        to[3 * rows + i] = MOST(most, to[3 * rows + i]);
+    }
+}
+
+#ifdef HAS_LENGTHS
+#define ROWS_ARG , TENSOR(const int, lengths)
+#define ROWS_BIND BIND(const int, lengths);
 #else
-#define LENGTHS_Q_ARG
-#define LENGTHS_Q_BIND
-#endif
-#ifdef HAS_LENGTHS_KV
-#define LENGTHS_KV_ARG , TENSOR(const int, lengths_kv), const i64 lengths_kv_step
-#define LENGTHS_KV_BIND BIND(const int, lengths_kv);
-#else
-#define LENGTHS_KV_ARG
-#define LENGTHS_KV_BIND
+#define ROWS_ARG
+#define ROWS_BIND
 #endif
 #ifdef HAS_WINDOWS
-#define WINDOWS_ARG , TENSOR(const int, windows), const i64 windows_end, const i64 windows_step
+#define WINDOWS_ARG , TENSOR(const int, windows)
 #define WINDOWS_BIND BIND(const int, windows);
 #else
 #define WINDOWS_ARG
@@ -240,69 +335,35 @@ PD_GROUP(group_max, fmax)
 // weights = softmax(scale * weights) over the keys of each query's window, 0 elsewhere; dropped = weights times the dropout's
 // factors. A row without keys is 0.
 KERNEL WG_SIZE(WG, 1, 1)
-mha_softmax(TENSOR(real, weights), TENSOR(real, dropped) LENGTHS_Q_ARG LENGTHS_KV_ARG WINDOWS_ARG DROP_ARG,
-            const i64 weights_start, const i64 dropped_start, const int heads, const int batch, const int beams,
-            const int queries, const int keys, const real scale) {
+mha_softmax(TENSOR(real, weights), TENSOR(real, dropped) ROWS_ARG WINDOWS_ARG DROP_ARG, const int heads, const int groups,
+            const int rows, const int keys, const real scale) {
     GRID_WAIT();
     LOCAL real scratch[WG];
     BIND(real, weights);
     BIND(real, dropped);
-    LENGTHS_Q_BIND LENGTHS_KV_BIND WINDOWS_BIND DROP_BIND
+    ROWS_BIND WINDOWS_BIND DROP_BIND
     const int lid = LID(0);
-    const i64 row = GRP(0), t = row % queries, n = row / queries / heads % batch, b = row / queries / heads / batch;
+    const i64 row = GRP(0), t = row % rows, g = row / rows / heads;
     i64 first = 0, last = keys;
 #ifdef HAS_WINDOWS
-    const i64 from = windows[t * windows_step], to = windows[windows_end + t * windows_step];
-    if (from > first) first = from;
-    if (to < last) last = to;
+    first = windows[t];
+    last = windows[rows + t];
 #endif
-#ifdef HAS_LENGTHS_KV
-#ifdef ONE_TO_ONE
-    const i64 length = lengths_kv[(n * beams + b) * lengths_kv_step];
-#else
-    const i64 length = lengths_kv[n * lengths_kv_step];
+#ifdef HAS_LENGTHS
+    if (lengths[groups + g] < last) last = lengths[groups + g];
+    if (t >= lengths[g]) last = first;
 #endif
-    if (length < last) last = length;
-#endif
-#ifdef HAS_LENGTHS_Q
-    if (t >= lengths_q[(n * beams + b) * lengths_q_step]) last = first;
-#endif
-    GLOBAL real *of = weights + weights_start + row * keys;
-    GLOBAL real *to_keep = dropped + dropped_start + row * keys;
+    (void)g;
+    (void)t;
+    GLOBAL real *of = weights + row * keys;
+    GLOBAL real *to_keep = dropped + row * keys;
     real top = -INFINITY_OF(real), sum = 0;
-#if WG == 1 && VW > 1
-    typedef vreal some __attribute__((aligned(sizeof(real))));
-    vreal tops = VSPLAT(-INFINITY_OF(real)), sums = VSPLAT(0);
-    i64 at = first;
-    for (; at + VW <= last; at += VW) {
-        const vreal v = *(const GLOBAL some *)(of + at) * scale;
-        tops = v > tops ? v : tops;
-    }
-    UNROLL for (int j = 0; j < VW; ++j) top = fmax(top, LANE(tops, j));
-    for (; at < last; ++at) top = fmax(top, scale * of[at]);
-    for (at = first; at + VW <= last; at += VW) {
-        const vreal e = VEXP(*(const GLOBAL some *)(of + at) * scale - top);
-        *(GLOBAL some *)(of + at) = e;
-        sums += e;
-    }
-    if (at < last) {
-        vreal e = VSPLAT(-INFINITY_OF(real));
-        for (i64 s = at; s < last; ++s) LANE(e, s - at) = scale * of[s] - top;
-        e = VEXP(e);
-        for (i64 s = at; s < last; ++s) of[s] = LANE(e, s - at);
-        sums += e;
-    }
-    UNROLL for (int j = 0; j < VW; ++j) sum += LANE(sums, j);
-#define WEIGHT(s) (of[s] / sum)
-#else
     for (i64 s = first + lid; s < last; s += WG) top = fmax(top, scale * of[s]);
     top = group_max(top, scratch, lid);
     for (i64 s = first + lid; s < last; s += WG) sum += exp(scale * of[s] - top);
     sum = group_sum(sum, scratch, lid);
-#define WEIGHT(s) (exp(scale * of[s] - top) / sum)
-#endif
     for (i64 s = lid; s < keys; s += WG) {
-        const real p = s >= first && s < last ? WEIGHT(s) : (real)0;
+        const real p = s >= first && s < last ? exp(scale * of[s] - top) / sum : (real)0;
         of[s] = p;
 #ifdef DROPS
         to_keep[s] = p * DROP_FACTOR(row * keys + s);
@@ -316,8 +377,7 @@ mha_softmax(TENSOR(real, weights), TENSOR(real, dropped) LENGTHS_Q_ARG LENGTHS_K
 // scores' gradient = scale * weights * (g - sum of weights * g), with g the gradient of the weights: `gradient` holds that of
 // the dropped ones, and then the result
 KERNEL WG_SIZE(WG, 1, 1)
-mha_softmax_gradient(TENSOR(real, gradient), TENSOR(const real, weights) DROP_ARG, const i64 weights_start, const int keys,
-                     const real scale) {
+mha_softmax_gradient(TENSOR(real, gradient), TENSOR(const real, weights) DROP_ARG, const int keys, const real scale) {
     GRID_WAIT();
     LOCAL real scratch[WG];
     BIND(real, gradient);
@@ -325,7 +385,7 @@ mha_softmax_gradient(TENSOR(real, gradient), TENSOR(const real, weights) DROP_AR
     DROP_BIND
     const int lid = LID(0);
     const i64 row = GRP(0);
-    const GLOBAL real *of = weights + weights_start + row * keys;
+    const GLOBAL real *of = weights + row * keys;
     GLOBAL real *g = gradient + row * keys;
     real sum = 0;
     for (i64 s = lid; s < keys; s += WG) sum += of[s] * g[s] * DROP_FACTOR(row * keys + s);
@@ -333,19 +393,25 @@ mha_softmax_gradient(TENSOR(real, gradient), TENSOR(const real, weights) DROP_AR
     for (i64 s = lid; s < keys; s += WG) g[s] = scale * of[s] * (g[s] * DROP_FACTOR(row * keys + s) - sum);
 }
 
-// dw[bias + column] += the sum of a column of rows; a work-group a column
+#define COLUMNS 16
+// sums[part][column] = the sum of a column of a part of the rows; a work-group for COLUMNS columns of a part
 KERNEL WG_SIZE(WG, 1, 1)
-mha_bias_gradient(TENSOR(const real, rows), TENSOR(T, dw), const i64 rows_start, const i64 bias, const i64 count,
-                  const int columns) {
+mha_column_sums(TENSOR(const T, rows), TENSOR(real, sums), const i64 count, const int columns, const int each) {
     GRID_WAIT();
-    LOCAL real scratch[WG];
-    BIND(const real, rows);
-    BIND(T, dw);
-    const int lid = LID(0);
-    const GLOBAL real *of = rows + rows_start + GRP(0);
+    LOCAL real found[WG];
+    BIND(const T, rows);
+    BIND(real, sums);
+    const int lid = LID(0), blocks = (columns + COLUMNS - 1) / COLUMNS, column = GRP(0) % blocks * COLUMNS + lid % COLUMNS;
+    const i64 part = GRP(0) / blocks, end = LEAST((part + 1) * each, count);
     real sum = 0;
-    for (i64 row = lid; row < count; row += WG) sum += of[row * columns];
-    sum = group_sum(sum, scratch, lid);
-    if (lid == 0) STORE(dw, bias + GRP(0), LOAD(dw, bias + GRP(0)) + sum);
+    if (column < columns) {
+        for (i64 row = part * each + lid / COLUMNS; row < end; row += WG / COLUMNS) sum += LOAD(rows, row * columns + column);
+    }
+    found[lid] = sum;
+    BARRIER();
+    if (lid < COLUMNS && column < columns) {
+        for (int other = lid + COLUMNS; other < WG; other += COLUMNS) sum += found[other];
+        sums[part * columns + column] = sum;
+    }
 }
 #endif

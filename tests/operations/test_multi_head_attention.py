@@ -17,15 +17,15 @@ TYPES = ("f32", "f16", "f64", "bf16")
 PROJECTED = "heads=2 q_proj=3 k_proj=3 v_proj=4 o_proj=6"
 
 
-def kept(heads, sizes, projections, steps, sequences, dropout, item):
+def kept(heads, sizes, projections, steps, sequences, item):
     """Return the bytes of a reserve space by its documented sections."""
-    head = [p or s for p, s in zip(projections[:3], sizes, strict=True)]
-    vectors = [sequences[i > 0] * steps[i > 0] * heads * head[i] for i in range(3)]
-    weights = sequences[0] * heads * steps[0] * steps[1]
-    rows = sequences[0] * steps[0]
-    out = rows * (projections[3] or heads * head[2])
-    sections = [*vectors, weights, weights * dropout, rows * heads * head[2], *vectors, out, 8]
-    return sum(-(-size // 64) * 64 for size in sections) * item
+    rows = [sequences[side] * steps[side] for side in (0, 1, 1)]
+    merged = heads * (projections[2] or sizes[2])
+    vectors = [r * (heads * p or s) * item for r, p, s in zip(rows, projections[:3], sizes, strict=True)]
+    statistics = rows[0] * heads * max(item, 4)
+    out = rows[0] * (projections[3] or merged) * item
+    sections = [*vectors, statistics, rows[0] * merged * item, *vectors, out, 32]
+    return sum(-(-size // 256) * 256 for size in sections)
 
 
 def line(
@@ -47,8 +47,8 @@ def line(
         words.append(f"residuals={dtype}:{dims} w={dtype}:{size}")
         if training is not None:
             many = (batch * beams, batch * key_beams)
-            item = 8 if dtype == "f64" else 4
-            bytes_ = kept(2, (4, 5, 6), (3, 3, 4, 6), steps, many, "attn_dropout" in rest, item)
+            item = {"f64": 8, "f32": 4}.get(dtype, 2)
+            bytes_ = kept(2, (4, 5, 6), (3, 3, 4, 6), steps, many, item)
             words.append(f"reserve=u8:{bytes_}")
             words += [f"{n}_states=u8:32" for n in ("attn", "post") if f"{n}_dropout" in rest]
     else:
@@ -69,6 +69,18 @@ def without_reserve(problem, tensors, numbers):
     return {name: values for name, values in outcomes(problem, tensors, numbers).items() if name != "reserve"}
 
 
+def _large(op, dtype):
+    """Return a line whose products are worth kernels of their own."""
+    tensors = f"q={dtype}:260x2x1x272 k={dtype}:270x2x1x272 v={dtype}:270x2x1x272"
+    size = 4 * 256 * 272 + 3 * 256 + 272
+    given = f"dw={dtype}:{size}" if op.endswith("weights") else f"w={dtype}:{size}"
+    if op.endswith("forward"):
+        given += f" residuals={dtype}:260x2x1x272"
+    if op.endswith("data"):
+        given += f" dout={dtype}:260x2x1x272"
+    return f"{op} {tensors} {given} heads=4 q_proj=64 k_proj=64 v_proj=64 o_proj=272 biases=1 scale=0.125"
+
+
 def _cases():
     for op, dtype in itertools.product(OPS, TYPES):
         yield Case(line(op, dtype, biases=1, scale=0.5), long=dtype in ("f64", "bf16"))
@@ -76,6 +88,8 @@ def _cases():
         yield Case(line(op, beams=3, own=True, biases=1), long=op != OPS[0])
         yield Case(line(op, beams=2, lengths=False, windows=False, attn_dropout=0.25, post_dropout=0.5, training=True))
         yield Case(line(op, steps=(33, 40), batch=3, beams=2, scale=0.3, attn_dropout=0.5), everywhere=False)
+    for op, dtype in itertools.product(OPS, ("f32", "f16")):
+        yield Case(_large(op, dtype), everywhere=False, long=(op, dtype) != (OPS[0], "f16"))
     same = "q=f32:4x2x1x8 k=f32:3x2x1x8 v=f32:3x2x1x5 heads=3"
     yield Case(f"multi_head_attn_forward {same}")
     yield Case(f"multi_head_attn_backward_data {same} scale=0.2")

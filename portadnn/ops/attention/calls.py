@@ -256,7 +256,7 @@ def get_multi_head_attn_buffers(handle: Handle, attn: AttnDescriptor, q: Any, k:
     _checked(attn)
     specs = {name: _spec(handle, value, name) for name, value in (("q", q), ("k", k), ("v", v))}
     problems = sizing_problems(handle, attn, specs)
-    kept = problems[0].kept.size * problems[0].dtype.accumulator.itemsize
+    kept = problems[0].kept.size
     parameters = problems[0].layout.size * problems[0].dtype.itemsize
     return parameters, max(workspace_size(handle, problem) for problem in problems), kept
 
@@ -279,7 +279,7 @@ def sizing_problems(handle: Handle, attn: AttnDescriptor, specs: Mapping[str, Te
     given = (q, k, v, parameters, None, *integers, out, None, None, None)
     inference = make_problem(handle, MultiHeadAttnForward, given, attn)
     assert isinstance(inference, Attention)
-    reserve = TensorSpec.packed(DataType.UINT8, (inference.kept.size * q.dtype.accumulator.itemsize,))
+    reserve = TensorSpec.packed(DataType.UINT8, (inference.kept.size,))
     calls: list[tuple[type[Attention], tuple[Any, ...]]] = [
         (MultiHeadAttnForward, (q, k, v, parameters, out, *integers, out, reserve, *states)),
         (MultiHeadAttnBackwardData, (out, q, k, v, parameters, *integers, q, k, v, reserve)),

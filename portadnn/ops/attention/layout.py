@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from ...enums import DnnEnum
+from ...enums import DataType, DnnEnum
 
 
 class AttnQueryMap(DnnEnum):
@@ -38,7 +38,7 @@ class MultiHeadAttnWeightKind(DnnEnum):
         return f"CUDNN_MH_ATTN_{self.name}"
 
 
-ALIGN = 64  # elements: sections of a reserve space start at multiples of them
+ALIGN = 256  # bytes: sections of a reserve space start at multiples of them
 
 
 @dataclass(frozen=True)
@@ -95,64 +95,64 @@ class Heads:
 
 @dataclass(frozen=True)
 class Reserve:
-    """What training keeps, in elements of the accumulator's type; sequences are counted beam by beam.
+    """What training keeps, as sections of bytes.
 
-    `heads(0..2)`: queries, keys and values of each sequence and head, [sequence][head][step][number].
-    `weights`: the softmax's results [sequence][head][query][key], and `dropped` after their dropout, where there is
-    one. `merged`: [sequence][query][head][value], the heads' results. Backward data adds the gradients `gradient(3)`
-    of the outputs [sequence][query][number], and `gradient(0..2)` of what the projections gave,
-    [sequence][step][head][number]. `draw`: seeds and draws of both dropouts, four words of 32 bits each.
+    Sequences are counted beam by beam within each of the batch. `part(0..2)`: queries, keys and values
+    [sequence][step][head][number] as the projections gave them, or [sequence][step][number] where there is none.
+    `statistics`: the logarithm of each query's sum of powers [group][head][row], -inf without a key. `merged`:
+    [sequence][step][head][value], the heads' results. Backward data adds the gradients `gradient(3)` of the outputs
+    [sequence][step][number], and `gradient(0..2)` of what the projections gave, as the parts. All are of the tensors'
+    type, but statistics of the accumulator's. `draw`: seeds and draws of both dropouts, four words of 32 bits each.
+
+    A group is what meets the same keys: one sequence of queries, or the sequences of all beams one after another. Its
+    rows are their steps.
     """
 
     heads: Heads
-    steps: tuple[int, int]  # of queries, of keys and values
-    sequences: tuple[int, int]  # of queries, of keys and values
-    dropout: bool
+    rows: tuple[int, int]  # steps of all sequences of queries, and of keys and values
+    dtype: DataType
 
-    def _head(self, which: int) -> int:
-        side = which > 0
-        return self.sequences[side] * self.steps[side] * self.heads.heads * self.heads.head(which)
+    def width(self, which: int) -> int:
+        """Return the numbers of a row of queries (0), keys (1), values (2) or outputs (3)."""
+        if which == 3:
+            return self.heads.out
+        return self.heads.shape(which)[0] or self.heads.sizes[which]
 
     @functools.cached_property
     def _starts(self) -> tuple[int, ...]:
-        weights = self.sequences[0] * self.heads.heads * self.steps[0] * self.steps[1]
-        rows = self.sequences[0] * self.steps[0]
-        sizes = [*map(self._head, range(3)), weights, weights if self.dropout else 0]
-        sizes += [rows * self.heads.merged, *map(self._head, range(3)), rows * self.heads.out, 8]
+        item, (queries, keys) = self.dtype.itemsize, self.rows
+        parts = [rows * self.width(which) * item for which, rows in enumerate((queries, keys, keys))]
+        statistics = queries * self.heads.heads * self.dtype.accumulator.itemsize
+        sizes = [*parts, statistics, queries * self.heads.merged * item, *parts, queries * self.width(3) * item, 32]
         starts = [0]
         for size in sizes:
             starts.append(starts[-1] + -(-size // ALIGN) * ALIGN)
         return tuple(starts)
 
     def part(self, which: int) -> int:
-        """Return where the heads' queries, keys or values start."""
+        """Return where the queries, keys or values start."""
         return self._starts[which]
 
     @property
-    def weights(self) -> int:
-        """Where the softmax's results start."""
+    def statistics(self) -> int:
+        """Where the softmax's statistics start."""
         return self._starts[3]
-
-    @property
-    def dropped(self) -> int:
-        """Where the softmax's results start as they multiply the values."""
-        return self._starts[4] if self.dropout else self._starts[3]
 
     @property
     def merged(self) -> int:
         """Where the heads' results start."""
-        return self._starts[5]
+        return self._starts[4]
 
     def gradient(self, which: int) -> int:
         """Return where the gradients of a projection's results start: of queries, keys, values, outputs."""
-        return self._starts[6 + which]
+        return self._starts[5 + which]
 
     @property
     def draw(self) -> int:
         """Where seeds and draws are."""
-        return self._starts[10]
+        return self._starts[9]
 
     @property
     def size(self) -> int:
-        """Elements of the whole."""
-        return self._starts[11]
+        """Bytes of the whole."""
+        return self._starts[10]

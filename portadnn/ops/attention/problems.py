@@ -56,7 +56,8 @@ class Attention(Problem):
     @functools.cached_property
     def kept(self) -> Reserve:
         """The reserve space's layout."""
-        return Reserve(self.layout, self.steps, self.sequences, self.attn_dropout > 0)
+        rows = self.sequences[0] * self.steps[0], self.sequences[1] * self.steps[1]
+        return Reserve(self.layout, rows, self.dtype)
 
     @property
     def steps(self) -> tuple[int, int]:
@@ -102,8 +103,7 @@ class Attention(Problem):
         if self.layout.size and "w" in self.inputs and getattr(self, "w", None) is None:
             raise BadParam(argument="w", expected=f"{self.layout.size} parameters", got=None)
         if getattr(self, "reserve", None) is not None:
-            size = self.kept.size * self.dtype.accumulator.itemsize
-            check_raw(self.reserve, "reserve", size)  # type: ignore[attr-defined]
+            check_raw(self.reserve, "reserve", self.kept.size)  # type: ignore[attr-defined]
 
     def _check_parameters(self) -> None:
         if self.heads < 1:
@@ -141,7 +141,7 @@ class Attention(Problem):
             raise BadParam(
                 argument="attn.k_proj", expected=f"keys of {layout.head(0)} numbers as queries", got=layout.head(1)
             )
-        most = max(self.kept.size, layout.size)
+        most = max(self.kept.size // self.dtype.itemsize, layout.size)
         if most > _MOST:
             raise NotSupported(argument="q", expected="at most 2 Gi numbers in a reserve space", got=most)
 
@@ -193,8 +193,7 @@ def _fill(problem: type[Attention], values: dict[str, Any], wanted: str) -> None
     if shaped.heads < 1 or min(min(values[n].dims) for n in "qkv") < 0:
         return  # `validate` will tell what is wrong
     if wanted == "reserve":
-        size = shaped.kept.size * shaped.dtype.accumulator.itemsize
-        values["reserve"] = TensorSpec(DataType.UINT8, (size,), (1,))
+        values["reserve"] = TensorSpec(DataType.UINT8, (shaped.kept.size,), (1,))
     else:
         values[wanted] = values["q"].like((*values["q"].dims[:3], shaped.layout.out))
 

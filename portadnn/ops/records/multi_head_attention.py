@@ -22,7 +22,7 @@ from ..attention.calls import (
     multi_head_attn_backward_weights,
     multi_head_attn_forward,
 )
-from ..attention.layout import AttnQueryMap, Heads
+from ..attention.layout import AttnQueryMap, Heads, Reserve
 from ..attention.problems import (
     Attention,
     MultiHeadAttnBackwardData,
@@ -93,17 +93,10 @@ def _line(draws: Draws, choices: Choices, op: str) -> str:
     words += [f"biases={choices['biases']}", f"query_map={choices['query_map'].name.lower()}"]
     rest: str = choices["rest"]
     if op.endswith("forward") and choices["training"]:
-        real = dtype.accumulator.itemsize
-        kept = _kept(layout, (queries, keys), (batch * beams, batch * key_beams), "attn_dropout" in rest)
-        words.append(f"reserve=u8:{kept * real}")
+        rows = batch * beams * queries, batch * key_beams * keys
+        words.append(f"reserve=u8:{Reserve(layout, rows, dtype).size}")
         words += [f"{name}_states=u8:{STATES_SIZE}" for name in ("attn", "post") if f"{name}_dropout" in rest]
     return " ".join(words) + rest
-
-
-def _kept(layout: Heads, steps: tuple[int, int], sequences: tuple[int, int], dropout: bool) -> int:
-    from ..attention.layout import Reserve
-
-    return Reserve(layout, steps, sequences, dropout).size
 
 
 def _drawing(op: str) -> Drawing:
@@ -123,9 +116,8 @@ def _plain(*names: str) -> plain.Describe:
         found = {name: plain.text(c["dtype"], sizes[name]) for name in names}
         if "out" in names and (c.get("attn_dropout") or c.get("post_dropout")):
             layout = Heads(2, (4, 4, 4), (2, 2, 2, 4), biased > 0)
-            kept = _kept(layout, (3, 5), (4, 2 * beams), bool(c.get("attn_dropout")))
-            item = 8 if c["dtype"] == "f64" else 4
-            found["reserve"] = f"u8:{kept * item}"
+            kept = Reserve(layout, (12, 10 * beams), TensorSpec.parse(f"{c['dtype']}:1").dtype)
+            found["reserve"] = f"u8:{kept.size}"
             for name in ("attn", "post"):
                 if c.get(f"{name}_dropout"):
                     found[f"{name}_states"] = f"u8:{STATES_SIZE}"

@@ -1,0 +1,1 @@
+"""Multi-head attention: products, the kernels of attention, and small kernels around them."""
