@@ -24,7 +24,7 @@ from .pointers import pointed
 from .sheet import Variant, base, variants
 from .text import Text, count_lines
 
-LARGEST = 8 << 20  # bytes; twice as much would take more than 2 GB of memory to follow
+LARGEST = 6 << 20  # bytes; of nothing but calls, 8 MiB take 1.8 GB of memory to follow
 SECONDS = 30.0  # of processor time
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 

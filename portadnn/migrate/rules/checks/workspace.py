@@ -20,7 +20,7 @@ from ..convolutions import (
     same_settings,
     size_call,
 )
-from ..journals import deeds_at
+from ..journals import deeds_about, deeds_at
 from ..registry import check
 from ..shapes import number
 from ..situation import Hit, Situation
@@ -71,6 +71,44 @@ def size_after_find(situation: Situation) -> Iterator[Hit]:
         related=((deed, "the algorithm is chosen here"),),
         confirm=_never_fixed(event) if _is_open(situation.value("algo")) else None,
     )
+
+
+@check("direction", "algorithm", "find", "size")
+def size_for_given(situation: Situation) -> Iterator[Hit]:
+    """Yield where the workspace's size is asked for an algorithm that is fixed or given, and no search follows."""
+    direction, event = direction_of(situation.event.function), situation.event
+    if direction is None or event.origin != "source" or not event.followed:
+        return
+    algorithm = situation.value("algo")
+    fixed = list(constants(algorithm))
+    searches = (*direction.finds(event.library), *direction.heuristics())
+    if any(number > 0 for number in algorithm.origins):
+        return
+    if not fixed and earlier(situation, searches, direction).of(Match.SAME, Match.UNSURE):
+        return  # S06 is told of these
+    measured = direction.finds(event.library)[-1] in situation.mentioned
+    if measured and event.in_loop:
+        return  # of all, for the search
+    words = {
+        "direction": direction.name,
+        "algorithm": "an algorithm that is fixed" if fixed else "an algorithm that is given",
+        "find": find_call(direction, event),
+        "size": size_call(direction, event),
+    }
+    certain = len(fixed) == len(algorithm.options) and not measured
+    yield Hit("proven" if certain else "possible", words=words, confirm=_not_for_search(situation, direction))
+
+
+def _not_for_search(situation: Situation, direction: Direction) -> Callable[[Mapping[int, Deed]], bool]:
+    """Return what tells at the end that no search with these descriptors came after the size was asked."""
+    things = {thing.id for names in direction.roles if (thing := situation.thing(*names)) is not None}
+    finds, number = direction.finds(situation.event.library), situation.event.number
+
+    def confirm(journal: Mapping[int, Deed]) -> bool:
+        found = (deed for function in finds for id_ in things for deed in deeds_about(journal, function, id_))
+        return all(deed.event.number < number for deed in found)
+
+    return confirm
 
 
 def _is_open(value: Value) -> bool:
