@@ -61,9 +61,10 @@ class Index:
     _assigned: dict[int, frozenset[str]] = field(default_factory=dict)
     _assigned_members: dict[int, frozenset[str]] = field(default_factory=dict)
     _given: dict[tuple[str, str], set[str]] | None = None
-    _expressions: dict[tuple[str, str], list[Expression]] | None = None
+    _expressions: dict[tuple[str, str], list[tuple[Expression, Function]]] | None = None
+    _passed: dict[tuple[str, int], list[Expression]] | None = None
     _pointed: frozenset[str] | None = None
-    _arguments: dict[tuple[str, int], set[str]] | None = None
+    _arguments: dict[tuple[int, int], set[str]] = field(default_factory=dict)
     _numbers: dict[str, dict[str, tuple[Constant, ...]]] = field(default_factory=dict)
     _parameters: frozenset[str] | None = None
     _derived: dict[str, list[str]] | None = None
@@ -192,14 +193,35 @@ class Index:
         return tuple(sorted(name for name in found if "_ALGO_" in name or name.startswith("miopenConv")))
 
     def only_given(self, class_name: str, member: str) -> Expression | None:
-        """Return what a member of a class is given where the program gives it one thing, in one place."""
+        """Return what a member of a class is given where the program gives it one thing, in one place.
+
+        Of a parameter, that is what the only call gives it, or its default argument where no call gives it any.
+        """
         if self._expressions is None:
             self._expressions = {}
             for known in self.all:
                 for owner, name, value in given_members(known.function):
-                    self._expressions.setdefault((types.simple(owner), name), []).append(value)
+                    self._expressions.setdefault((types.simple(owner), name), []).append((value, known.function))
         found = [*self._expressions.get((class_name, member), ()), *self._expressions.get(("", member), ())]
-        return found[0] if len(found) == 1 else None
+        if len(found) != 1:
+            return None
+        value, function = found[0]
+        places = [i for i, p in enumerate(function.parameters) if isinstance(value, Name) and p.name == value.name]
+        if not places:
+            return value
+        given = self.given_to(function, places[0])
+        return given[0] if len(given) == 1 else None if given else function.parameters[places[0]].default
+
+    def given_to(self, function: Function, place: int) -> list[Expression]:
+        """Return what the program's calls give a parameter of a function, or of a constructor."""
+        if self._passed is None:
+            self._passed = {}
+            for known in self.all:
+                for name, arguments in given_arguments(known.function):
+                    for i, argument in enumerate(arguments):
+                        self._passed.setdefault((name, i), []).append(argument)
+        name = types.simple(function.owner if function.kind == "constructor" else function.name)
+        return self._passed.get((name, place), [])
 
     def _given_members(self) -> dict[tuple[str, str], set[str]]:
         if self._given is None:
@@ -212,15 +234,10 @@ class Index:
 
     def constants_given(self, function: Function, place: int) -> tuple[str, ...]:
         """Return the enumerators of a library that the program's calls give a parameter; "" among them for others."""
-        if self._arguments is None:
-            self._arguments = {}
-            for known in self.all:
-                for name, arguments in given_arguments(known.function):
-                    for i, argument in enumerate(arguments):
-                        found = self._arguments.setdefault((name, i), set())
-                        found.update(enumerators(argument))
-        name = types.simple(function.owner if function.kind == "constructor" else function.name)
-        return tuple(sorted(self._arguments.get((name, place), ())))
+        key = id(function), place
+        if key not in self._arguments:
+            self._arguments[key] = {name for one in self.given_to(function, place) for name in enumerators(one)}
+        return tuple(sorted(self._arguments[key]))
 
     def numbers_of(self, class_name: str) -> Mapping[str, tuple[Constant, ...]]:
         """Return the numbers that a class's methods, but for its constructors, set each of its members to."""

@@ -153,9 +153,12 @@ class Memory:
         """Return the size of a workspace that a member has everywhere: a constant that it is given in one place."""
         class_ = self.class_at(parent_of(path))
         name = re.split(r"\.|->", path)[-1]
-        if class_ is None or not symbols.is_integer(types.bare(type_)) or self.index.may_be_written(name):
+        if class_ is None or not symbols.is_integer(types.bare(type_)):
             return None
-        given = self.index.only_given(types.simple(class_.name), name)
+        declared = self.declared_members.get(path)
+        given = None if declared is None else declared.value  # it is what it has until something is asked
+        if given is None and not self.index.may_be_written(name):
+            given = self.index.only_given(types.simple(class_.name), name)
         value = UNKNOWN if given is None or has_calls(given) else self.evaluate(given)
         return value if value.kind == "known" and isinstance(value.data, int) and value.data > 0 else None
 

@@ -144,8 +144,8 @@ def workspace_is_small(situation: Situation) -> Iterator[Hit]:
             given = {"given": f"{announced} bytes", "need": "how many are needed was not asked"}
             yield Hit("possible", about, {**words, **given})
         return
-    if allocated is not None and _queries(situation, allocated) and not size.origins and size.data is not None:
-        if same(size, allocated) is not True and size.kind == "unknown" and about is not None:
+    if allocated is not None and _asked_in_part(situation, allocated) and not size.origins and size.data is not None:
+        if all(same(size, one) is not True for one in allocated.options) and size.kind == "unknown" and about is not None:
             given = {"given": "what a query said", "need": "another size is announced"}
             yield Hit("possible", about, {**words, **given})
         return
@@ -195,6 +195,12 @@ def _queries(situation: Situation, size: Value) -> list[Deed]:
     deeds = list(origins(situation, size))
     found = [deed for deed in deeds if "Convolution" in deed.event.function and _is_query(deed.event.function)]
     return found if len(found) == len(deeds) and size.kind != "one of" else []
+
+
+def _asked_in_part(situation: Situation, size: Value) -> bool:
+    """Tell whether a size is what queries of convolutions' workspaces said, or a constant in place of it."""
+    options = [option for option in size.options if option.kind != "known"]
+    return bool(options) and all(_queries(situation, option) for option in options)
 
 
 _QUERY = re.compile(r"Get\w*(?:workspace|reserve|reservespace|tempspace)sizes?(?:v2|_v\d)?$", re.IGNORECASE)
