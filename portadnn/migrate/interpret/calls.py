@@ -245,8 +245,11 @@ class Calls(Binding):
             if given is None and not self.stack and is_enumeration(parameter.type):
                 given = self.given_anywhere(called.function, i)
                 path = None
+            default = parameter.default
+            if given is None and default is not None and not self.stack and self.index.given_to(called.function, i):
+                default = None  # somebody gives something else
             self.bind(frame, parameter.name, parameter.type, path if parameter.reference else None, given,
-                       parameter.default)  # fmt: skip
+                       default)  # fmt: skip
         return self._run_function(called, frame, where)
 
     def _is_lambda(self, value: Value | None) -> bool:
@@ -268,6 +271,8 @@ class Calls(Binding):
             self.through.append(where)
         called.followed += 1
         self.reached_functions.add(id(called))
+        if frame.this in self.made or not frame.this:
+            self.with_object.add(id(called))
         try:
             if called.function.kind == "constructor":
                 self.initialise(called.function)

@@ -35,6 +35,7 @@ class Walk(Statements):
         super().__init__(Index(units), listeners, graphs)
         self.frame = Frame(0, units[0] if units else Unit(""), "")
         self.ends = []
+        self.made = set()
         self.steps = 0
         self.most_steps = _MOST_STEPS
         self.started: set[int] = set()  # functions that were followed by themselves
@@ -98,9 +99,14 @@ class Walk(Statements):
     def _classes(self) -> Iterator[tuple[str, str]]:
         """Yield the classes that have methods which were not followed yet, each with the file that defines it."""
         for name, methods in self.index.methods.items():
-            if any(m.leads and id(m) not in self.reached_functions and self._is_method(m) for m in methods):
+            followed = self.with_object if self._is_made(name) else self.reached_functions
+            if any(m.leads and id(m) not in followed and self._is_method(m) for m in methods):
                 files = [file for _, file in self.index.classes.get(name, ())]
                 yield from ((name, file) for file in files or [methods[0].unit.file])
+
+    def _is_made(self, name: str) -> bool:
+        """Tell whether constructors say what members of a class hold: without an object methods know nothing of it."""
+        return any(known.function.initializers for known in self.index.special(name, "constructor"))
 
     def _group(self, group: list[Known], *, again: bool = False) -> None:
         """Follow functions that share variables, in the order in which a program would call them."""
@@ -137,6 +143,7 @@ class Walk(Statements):
         self.types = {}
         self.declared_members = {}
         self.shared = {}
+        self.made = set()
         self.thread = known.label
         self._restart()
 
@@ -215,6 +222,7 @@ class Walk(Statements):
             self.frame = Frame(0, methods[0].unit, name)
             self.make_bases("this", self.index.class_named(name))
             self.make_members("this", name)
+        self.made.add("this")
         for i, known in enumerate(methods):
             before = State() if known.function.kind == "constructor" and i else self.state
             self.state = before

@@ -13,10 +13,11 @@ from ..frontend.found import FoundGraph
 from ..model import effects
 from ..model.kinds import kind_of
 from ..model.listener import Listener
+from ..model.outputs import is_array
 from ..model.state import Deed
 from ..older import by_mode, of_version, takes_mode
 from ..program import Expression, Index, Invocation, Lambda, Member, Name, Operation, Span
-from ..values import UNKNOWN, Value, known, pointer
+from ..values import UNKNOWN, Value, known, pointer, unknown
 from . import types
 from .graph_calls import GraphCalls
 from .index import Index as Names
@@ -29,7 +30,6 @@ from .texts import argument_texts, unparsed
 _SETS = re.compile(r"(?:cudnn|miopen)(?:Set|Init)\w*Descriptor")
 _FINDS = re.compile(r"(?:cudnn|miopen)FindConvolution")
 _ALGORITHM = re.compile(r"CUDNN_CONVOLUTION_\w+_ALGO_|miopenConvolution\w+Algo")
-_ARRAY = re.compile(r"(A|Array|[dD]ims?A?|lens|strides?|arrayOfElements|\[\])$")
 
 
 class LibraryCalls(Objects):
@@ -54,6 +54,7 @@ class LibraryCalls(Objects):
         self.versions: list[str] = []
         self.reached: set[tuple[str, str, int, int]] = set()
         self.reached_functions: set[int] = set()
+        self.with_object: set[int] = set()  # of these the methods that were followed with an object that was made
         self.cut: set[int] = set()  # functions of which something was too deep to follow
         self.shared: dict[str, str] = {}  # of a group's classes: the object that all its functions get
         self.preferred: frozenset[str] = frozenset()  # files whose definitions count where several have one
@@ -223,11 +224,23 @@ class LibraryCalls(Objects):
             self.kept.note(class_.name, set_)
 
     def _write_output(self, path: str, value: Value) -> None:
+        if path.endswith("[*]"):
+            self._write_all(path[:-3], value)
+            return
         if path.endswith("[0]") and value.kind == "items":
             path = path[:-3]
         if self.types.get(path, "").endswith("]") and value.kind != "items":
             path = self.element_path(path, known(0))
         self.assign(path, value) if value.kind == "items" else self.write(path, value)
+
+    def _write_all(self, base: str, value: Value) -> None:
+        """Write what a function gives back in an array of which only is known that it did."""
+        known_ones = [path for path in self.children.get(base, ()) if re.search(r"\[\d+\]$", path)]
+        if not known_ones and self.types.get(base, "").endswith("]"):
+            known_ones = [self.element_path(base, known(0))]
+        for path in known_ones or [base]:
+            key = None if value.data is None else f"{value.data}{path[len(base) :]}"
+            self.write(path, unknown(key, value.type, value.origins))
 
     def place_of(self, span: Span) -> Place:
         """Return where something stands."""
@@ -248,7 +261,7 @@ class LibraryCalls(Objects):
         place = self.place_of(expression.span)
         if kind and not type_.rstrip().endswith(("*", "]")):
             return Argument(text, self.as_thing(value, type_), None, place)
-        array = parameter is not None and (type_.rstrip().endswith("]") or _ARRAY.search(parameter.name) is not None)
+        array = parameter is not None and is_array(parameter)
         if array and value.kind == "unknown" and types.is_array(self.types.get(str(value.data), "")):
             value = pointer(str(value.data), types.pointee(self.types[str(value.data)]))
         if value.kind == "items":

@@ -21,6 +21,8 @@ _FEW_MEMBERS = 8  # of a class whose objects are made though its constructors le
 class Objects(Expressions):
     """Follows constructors and destructors."""
 
+    made: set[str]  # the objects of which it was seen how they are made
+
     @abstractmethod
     def follow(self, called: Known, arguments: Sequence[Expression], where: Place | None, this: str = "") -> Value:
         """Follow a function of the program with some arguments."""
@@ -70,6 +72,7 @@ class Objects(Expressions):
                 self.evaluate(argument)
             return
         self.depth += 1
+        self.made.add(path)
         try:
             self._construct(path, class_, arguments)
         finally:

@@ -57,7 +57,7 @@ def apply(event: Event, state: State, journal: MutableMapping[int, Deed], write:
     journal : dict of int to Deed
         Gets the call, with its things as they were before it.
     write : callable
-        Sets the variable at a path.
+        Sets the variable at a path; ``x[*]`` are all elements of `x`.
     """
     journal[event.number] = Deed(event, dict(things_of(event, state)))
     state.note(event.function, event.number)
@@ -256,7 +256,10 @@ def _tell(event: Event, state: State, write: Write) -> None:
         if not outputs.is_output(parameter):
             continue
         for suffix, value in outputs.values_of(event, state, parameter):
-            write(argument.value.data + suffix, value)
+            path = argument.value.data + suffix
+            if not suffix and outputs.is_array(parameter) and value.kind == "unknown":
+                path = f"{path.removesuffix('[0]')}[*]"
+            write(path, value)
 
 
 @functools.cache

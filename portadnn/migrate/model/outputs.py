@@ -20,6 +20,7 @@ _PERF_FIELDS = {
     "miopen": ("fwd_algo", "bwd_data_algo", "bwd_weights_algo", "time", "memory"),
     "solution": ("time", "workspace_size", "solution_id", "algorithm"),
 }
+_ARRAY = re.compile(r"(A|Array|[dD]ims?A?|lens|strides?|arrayOfElements|\[\])$")
 _DIMENSIONS = ("n", "c", "h", "w")
 _FRESH = re.compile(r"Find|Algorithm")  # what these answer depends on measurements
 
@@ -31,6 +32,11 @@ def is_output(parameter: Parameter) -> bool:
     if parameter.direction == "in" or not parameter.type.rstrip().endswith(("*", "[]")):
         return False
     return re.sub(r"\s", "", parameter.type).replace("const", "") != "void*"
+
+
+def is_array(parameter: Parameter) -> bool:
+    """Whether a pointer leads to several values."""
+    return parameter.type.rstrip().endswith("]") or _ARRAY.search(parameter.name) is not None
 
 
 def values_of(event: Event, state: State, parameter: Parameter) -> Iterator[tuple[str, Value]]:

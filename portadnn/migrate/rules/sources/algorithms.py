@@ -99,12 +99,12 @@ def _variable(node: Any) -> str:
 
 @source_check("text", "instead")
 def result_field(unit: Unit) -> Iterator[SourceHit]:
-    """Find reads of fields that MIOpen's results do not have, the first of each in a function."""
+    """Find reads of fields that MIOpen's results do not have, and in each function one of what has another name."""
     for function in unit.functions:
         types: dict[str, str] | None = None
         nearest: dict[str, str] = {}  # the same name may be declared in several blocks
         elements: dict[str, str] = {}  # what an algorithm of the standard library calls an element of results
-        told: set[tuple[str, str]] = set()
+        told: set[tuple[str, str, int]] = set()
         for node in inside(function.body):
             if isinstance(node, Declare):
                 nearest[node.name] = _type_of(unit, node)
@@ -129,8 +129,9 @@ def result_field(unit: Unit) -> Iterator[SourceHit]:
             perhaps = not result and _NAMED.search(name) and _of_template(nearest.get(name) or types.get(name, ""))
             if perhaps and _has_results(unit):
                 instead = _LACKING.get(node.name) or f"it is called {', '.join(_IN_MIOPEN.values())}"
-            if instead and (name, instead) not in told:
-                told.add((name, instead))
+            line = node.span.line if node.name in _LACKING else 0  # another name is told once
+            if instead and (name, instead, line) not in told:
+                told.add((name, instead, line))
                 certainty: Certainty = "possible" if perhaps else "proven"
                 yield SourceHit(node.span, certainty, {"text": node.name, "instead": instead})
 
