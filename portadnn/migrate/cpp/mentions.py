@@ -145,3 +145,15 @@ def given_to_templates(mask: bytes) -> frozenset[str]:
         if before is not None and not (before[2] or b"").startswith((b"CUDNN_", b"CHECK")):
             found.add(match.group().decode())
     return frozenset(found)
+
+
+_DOUBLE = re.compile(rb"\b([A-Za-z_]\w*)\s*<\s*(?:[\w:]+\s*,\s*)*double\s*[,>]")
+_INSTANTIATING = re.compile(rb"^[ \t]*(\w*INST\w*)[ \t]*\([ \t]*([A-Za-z_]\w*)", re.IGNORECASE | re.MULTILINE)
+
+
+def doubled(mask: bytes) -> frozenset[str]:
+    """Return the templates that are given double, and ``MACRO(X)`` of macros that may instantiate the template X."""
+    if b"double" not in mask and b"INST" not in mask:
+        return frozenset()
+    found = {match[1].decode() for match in _DOUBLE.finditer(mask)}
+    return frozenset(found | {f"{match[1].decode()}({match[2].decode()})" for match in _INSTANTIATING.finditer(mask)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from .directives import Group
 from .expansion import LONGEST_MACRO, Expander, Template, taking_apart, unfolded
 from .macros import Macros
 from .mending import mend
-from .mentions import given_to_templates, mentions, named, suppressions
+from .mentions import doubled, given_to_templates, mentions, named, suppressions
 from .parsing import OutOfTime, parse
 from .pointers import pointed
 from .sheet import Variant, base, variants
@@ -26,6 +27,7 @@ from .text import Text, count_lines
 
 LARGEST = 6 << 20  # bytes; of nothing but calls, 8 MiB take 1.8 GB of memory to follow
 SECONDS = 30.0  # of processor time
+_INSTANTIATES = re.compile(rb"\btemplate\b[^<;]*<\s*double\s*>")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -85,6 +87,11 @@ class Elsewhere:
     helpers: Collection[bytes] = ()
 
 
+def _for_double(body: bytes) -> bool:
+    """Whether a macro instantiates what it is given for double."""
+    return _INSTANTIATES.search(body) is not None
+
+
 class _Reading:
     """One file: `parse` counts the time of all that is parsed of it."""
 
@@ -142,6 +149,9 @@ class _Reading:
         unit.suppressions = suppressions(self.text, unit.mentions)
         unit.named = named(bytes(mask))
         unit.chosen = given_to_templates(self.text.mask)
+        unit.doubled = doubled(self.text.mask) | {
+            f"{macro.name}()" for macro in self.prepared.macros if _for_double(self.text.mask[macro.start : macro.end])
+        }
 
     def _names_library(self) -> bool:
         """Whether it names a library in code, or includes its header."""

@@ -164,6 +164,11 @@ class Walk(Statements):
         if this:
             self.types[this] = known.function.owner
         self._guarded(known, this)
+        name = types.simple(known.function.name)
+        if not this and self.index.is_doubled(name, known.function.template):
+            self._start(known)
+            self.template_given = f"{name}<double>"
+            self._guarded(known, this)
 
     def _guarded(self, known: Known, this: str) -> Value:
         """Follow a function from its start and return what it gives; a failure ends only it."""
@@ -199,6 +204,9 @@ class Walk(Statements):
             chosen = [m for m in methods if not files or m.unit.file in files or not _again(m, methods)]
             for of in _specializations(chosen):
                 self._sequence(name, [m for m in chosen if m.function.of in (of, "")])
+            class_ = self.index.class_named(name)
+            if class_ is not None and self.index.is_doubled(name, class_.template):
+                self._sequence(name, [m for m in chosen if m.function.of in ("double", "")], f"{name}<double>")
         self.preferred = frozenset()
         handed = self._handed(name, methods)
         if handed:
@@ -212,12 +220,12 @@ class Walk(Statements):
         left = [m for m in self.index.methods_of(name) if m.leads and id(m) not in known]
         return [m for m in left if m.function.kind == "method" and not _again(m, left)]
 
-    def _sequence(self, name: str, methods: list[Known]) -> None:
+    def _sequence(self, name: str, methods: list[Known], type_: str = "") -> None:
         if not methods:
             return
         self._start(methods[0])
         self.thread = name
-        self.types["this"] = name
+        self.types["this"] = type_ or name
         if not any(m.function.kind == "constructor" for m in methods):
             self.frame = Frame(0, methods[0].unit, name)
             self.make_bases("this", self.index.class_named(name))
@@ -243,6 +251,11 @@ class Walk(Statements):
     def _any_of_methods(self, known: Known) -> None:
         """Let members of ``this`` have any number that a method left there: of these it may be called behind each."""
         owner = types.simple(known.function.owner)
+        for name in self.index.given_later(owner):
+            path = self.member_path("this", name)
+            value = self.state.variables.get(path)
+            if value is not None and value.is_null and value.data is None:
+                self.state.variables[path] = unknown(path, types.bare(self.types.get(path, "")))
         for name, constants in self.index.numbers_of(owner).items():
             path = self.member_path("this", name)
             value = self.state.variables.get(path)

@@ -117,6 +117,7 @@ class Expressions(Globals):
     def cast(self, value: Value, type_: str) -> Value:
         """Return a value after a conversion."""
         name = types.bare(self.index.resolved(type_))
+        name = self.frame.generic.get(name, name)
         if name == "void" or types.pointee(name):
             return value
         return symbols.converted(value, name)
@@ -352,11 +353,26 @@ class Expressions(Globals):
             if not type_ and len(value.data) > 1:
                 self.write_elements(path, list(value.data))
             value = value.data[0] if len(value.data) == 1 else value
+        elif value.kind == "unknown" and f"{value.data}.first" in self.state.variables and f"{value.data}" != path:
+            self._assign_pair(path, str(value.data))
+            return
         elif value.kind == "known" and types.is_smart(self.types.get(path, "")):
             value = NULL if value.is_null else value
         elif value.kind == "pointer" and types.is_array(self.types.get(path, "")):
             return  # a container made from an array is not followed
         self.write(path, value)
+
+    def _assign_pair(self, path: str, other: str) -> None:
+        """Set the parts of a pair to those of another."""
+        self.state.variables.pop(path, None)
+        for name in ("first", "second"):
+            given = f"{other}.{name}"
+            part = self.member_path(path, name)
+            self.types.setdefault(part, self.types.get(given, ""))
+            if self.class_at(given) is not None and given not in self.state.variables:
+                self.state.variables[part] = unknown(given, self.types[given])
+            else:
+                self.assign(part, self.value_at(given))
 
     def _by_member(self, class_: Class, value: Value) -> Iterator[tuple[str, Value]]:
         """Yield the members that braces set, by their designators or in order."""
@@ -402,6 +418,7 @@ class Expressions(Globals):
             return UNKNOWN
         path = self.place(operand) if not isinstance(operand, Invocation | Constant) else None
         type_ = self.types.get(path, "") if path is not None else types.bare(self.index.resolved(name))
+        type_ = self.frame.generic.get(type_, type_)
         if type_.endswith("]") and path is not None:
             length = self.peek(f"{path}.#length") or UNKNOWN
             element = SIZES.get(types.bare(types.pointee(type_)))

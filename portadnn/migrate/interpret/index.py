@@ -68,6 +68,8 @@ class Index:
     _numbers: dict[str, dict[str, tuple[Constant, ...]]] = field(default_factory=dict)
     _parameters: frozenset[str] | None = None
     _derived: dict[str, list[str]] | None = None
+    _doubled: frozenset[str] | None = None
+    _given_later: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         defaults: dict[tuple[str, str], list[tuple[Parameter, ...]]] = {}
@@ -212,6 +214,18 @@ class Index:
         given = self.given_to(function, places[0])
         return given[0] if len(given) == 1 else None if given else function.parameters[places[0]].default
 
+    def given_later(self, class_name: str) -> frozenset[str]:
+        """Return the members that methods, but for constructors, give something else than NULL."""
+        if class_name not in self._given_later:
+            self._given_later[class_name] = frozenset(
+                name
+                for known in self.methods_of(class_name)
+                if known.function.kind == "method" and not known.leads
+                for owner, name, value in given_members(known.function)
+                if owner and not (isinstance(value, Constant) and value.value in (None, 0))
+            )
+        return self._given_later[class_name]
+
     def given_to(self, function: Function, place: int) -> list[Expression]:
         """Return what the program's calls give a parameter of a function, or of a constructor."""
         if self._passed is None:
@@ -251,6 +265,17 @@ class Index:
                             found.setdefault(name, {})[constant.value] = constant
             self._numbers[class_name] = {name: tuple(values.values()) for name, values in found.items()}
         return self._numbers[class_name]
+
+    def is_doubled(self, name: str, template: tuple[str, ...]) -> bool:
+        """Whether the program has a template of one type for double: by itself, or by a macro that does it."""
+        if len(template) != 1 or template[0].split()[0] not in ("typename", "class"):
+            return False
+        if self._doubled is None:
+            said = {one for unit in self.units for one in unit.doubled}
+            macros = {one.removesuffix(")").partition("(") for one in said if one.endswith(")")}
+            by_macro = {given for macro, _, given in macros if given and f"{macro}()" in said}
+            self._doubled = frozenset(said | by_macro)
+        return name in self._doubled
 
     def defines(self, name: str) -> bool:
         """Whether a function or method of this name is defined anywhere."""

@@ -15,7 +15,7 @@ from ..model.kinds import kind_of
 from ..model.listener import Listener
 from ..model.outputs import is_array
 from ..model.state import Deed
-from ..older import by_mode, of_version, takes_mode
+from ..older import by_mode, of_version, older, takes_mode
 from ..program import Expression, Index, Invocation, Lambda, Member, Name, Operation, Span
 from ..values import UNKNOWN, Value, known, pointer, unknown
 from . import types
@@ -28,6 +28,7 @@ from .parts import read_names
 from .texts import argument_texts, unparsed
 
 _SETS = re.compile(r"(?:cudnn|miopen)(?:Set|Init)\w*Descriptor")
+_SIZE = re.compile(r"workSpaceSize(?:InBytes)?$", re.IGNORECASE)
 _FINDS = re.compile(r"(?:cudnn|miopen)FindConvolution")
 _ALGORITHM = re.compile(r"CUDNN_CONVOLUTION_\w+_ALGO_|miopenConvolution\w+Algo")
 
@@ -129,6 +130,8 @@ class LibraryCalls(Objects):
             name = by_mode(name)
         if name in mapping.table().functions:
             call = replace(call, arguments=self._spread(call.arguments))
+            if self._is_behind_another(name, call.arguments):
+                call = replace(call, arguments=call.arguments[1:])
         parameters = effects.signature(name, len(call.arguments))
         texts = argument_texts(call)
         arguments = tuple(
@@ -138,6 +141,22 @@ class LibraryCalls(Objects):
         if where is not None:  # the helper's text is not where the call is told of
             arguments = tuple(replace(argument, place=where) for argument in arguments)
         return self.emit(name, arguments, call.span, call.text, self._status(use), where, written=written)
+
+    def _is_behind_another(self, name: str, arguments: tuple[Expression, ...]) -> bool:
+        """Tell whether a call has an argument more, before the function's own: a wrapper's, such as the executor."""
+        signatures = mapping.table().functions[name].signatures
+        counts = {len(parameters) for parameters in signatures}
+        if len(arguments) in counts or len(arguments) - 1 not in counts or older(name, len(arguments)):
+            return False
+        first = next(parameters for parameters in signatures if len(parameters) == len(arguments) - 1)[:1]
+        wanted = kind_of(first[0].type) if first else ""
+        return not wanted or self._kind_of_argument(arguments[0]) != wanted
+
+    def _kind_of_argument(self, expression: Expression) -> str:
+        if isinstance(expression, Operation) and expression.operator == "&x":
+            expression = expression.operands[0]
+        path = self.place(expression) if isinstance(expression, Name | Member | Index) else None
+        return "" if path is None else self.index.kind_of(self.types.get(path, ""))
 
     def _spread(self, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
         """Return arguments with the several that a macro stands for (``#define SIZES 3, 3``) in its place."""
@@ -266,6 +285,9 @@ class LibraryCalls(Objects):
             value = pointer(str(value.data), types.pointee(self.types[str(value.data)]))
         if value.kind == "items":
             return Argument(text, value, value, place)
+        if parameter is not None and _SIZE.match(parameter.name) and value.kind == "unknown" and not value.origins:
+            path = str(value.data)
+            value = self.size_at_first(path, self.types.get(path, "")) or value
         return Argument(text, value, self.content(value, array=array), place)
 
     def as_thing(self, value: Value, type_: str) -> Value:

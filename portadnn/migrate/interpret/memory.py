@@ -21,7 +21,6 @@ _SYMBOLIC = re.compile(r"\[(?!-?\d+\]|=)[^\[\]]*\]")  # of a map, [=key] is an e
 _ENUMERATION = re.compile(
     r"(?:cudnn|miopen)\w*(?:Mode|Format|DataType|Op|Propagation|RNNAlgo|SoftmaxAlgorithm|MathType)_t$"
 )
-_SIZE = re.compile(r"(?:work_?space|scratch|\bws)\w*$", re.IGNORECASE)
 _LONGEST_PATH = 300
 _LONGEST_ARRAY = 16
 
@@ -130,14 +129,19 @@ class Memory:
             class_ = self.class_at(parent_of(path))
             name = re.split(r"\.|->", path)[-1]
             constants = () if class_ is None else self.index.constants_of(types.simple(class_.name), name)
-            mine = [c for c in constants if c.lower().startswith(library_of(type_) or "")]
+            library = "" if class_ is None else self._library_of_member(class_, name, type_)
+            mine = [c for c in constants if c.lower().startswith(library)]
             if mine:
                 return join(known(constant) for constant in mine)
         if is_algorithm(type_) and (class_ := self.class_at(parent_of(path))) is not None:
             return self._algorithm_at_first(path, types.bare(type_), class_)
-        if _SIZE.search(path) and (size := self._size_at_first(path, type_)) is not None:
-            return size
         return unknown(path, types.bare(type_))
+
+    def _library_of_member(self, class_: Class, name: str, type_: str) -> str:
+        """Return whose enumeration a member has; "" where each half of an ``#ifdef`` declares it for a library."""
+        members = (member for owner in self.index.lineage(class_.name) for member in owner.members)
+        of = {library_of(member.type) for member in members if member.name == name}
+        return "" if len(of) > 1 else library_of(type_) or ""
 
     def _algorithm_at_first(self, path: str, type_: str, class_: Class) -> Value:
         """Return what an algorithm in a member possibly is: what any part of the program puts there."""
@@ -149,7 +153,7 @@ class Memory:
         first = unknown(path, type_)
         return join((first, *chosen, *constants, POSSIBLY)) if chosen or constants else first
 
-    def _size_at_first(self, path: str, type_: str) -> Value | None:
+    def size_at_first(self, path: str, type_: str) -> Value | None:
         """Return the size of a workspace that a member has everywhere: a constant that it is given in one place."""
         class_ = self.class_at(parent_of(path))
         name = re.split(r"\.|->", path)[-1]
@@ -267,10 +271,20 @@ class Memory:
         if path not in self.types:
             declared = self.member_declaration(class_, name)
             if declared is not None:
-                self.types[path] = self.index.concrete(declared.type) + "[]" * len(declared.array)
+                self.types[path] = self._given_type(base, class_, declared.type) + "[]" * len(declared.array)
                 if declared.value is not None:
                     self.declared_members[path] = declared
         return path if len(path) <= _LONGEST_PATH else f"{base[:_LONGEST_PATH]}~"
+
+    def _given_type(self, base: str, class_: Class | None, type_: str) -> str:
+        """Return a member's type: of a template's parameter what the object's type gives it."""
+        holder = self.types.get(base, "")
+        if class_ is not None and class_.template and "<" in holder:
+            given = zip(class_.template, types.template_arguments(types.bare(holder)), strict=False)
+            named = {text.split()[-1]: argument for text, argument in given}
+            if (found := named.get(types.bare(type_))) is not None:
+                return found
+        return self.index.concrete(type_)
 
     def element_path(self, base: str, index: Value) -> str:
         """Return the path of an element of the array at `base`."""

@@ -75,7 +75,7 @@ class Outside(Containers):
             return self._free(call)
         if short in ("make_unique", "make_shared"):
             return self._made(call, name)
-        if short == "make_pair" and len(call.arguments) == 2:
+        if short in ("make_pair", "pair") and len(call.arguments) == 2:
             return self._pair(call)
         if short in ("make_tuple", "tie") and call.arguments:
             return items(self.evaluate(argument) for argument in call.arguments)

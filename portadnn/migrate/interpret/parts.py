@@ -159,20 +159,26 @@ def pointed_at(block: Block) -> Iterator[str]:
 
 
 def given_members(function: Function) -> Iterator[tuple[str, str, Expression]]:
-    """Yield what a function gives members: the class, "" where it is reached through an object, the name, the value."""
+    """Yield what a function gives members: the class, "" where an object's is not known, the name, the value."""
     if function.owner:
         for name, arguments, _ in function.initializers:
             if len(arguments) == 1:
                 yield function.owner, name, arguments[0]
-    local = {declared.name for declared in declarations(function.body)} | {p.name for p in function.parameters}
+    local = {one.name: one.type for one in (*function.parameters, *declarations(function.body))}
     for expression in all_expressions(function.body):
         if isinstance(expression, Operation) and expression.operator == "=":
             target, value = expression.operands
             if isinstance(target, Member):
-                mine = isinstance(target.base, Name) and target.base.name == "this"
-                yield function.owner if mine else "", target.name, value
+                base = target.base.name if isinstance(target.base, Name) else ""
+                yield function.owner if base == "this" else _class_in(local.get(base, "")), target.name, value
             elif isinstance(target, Name) and function.owner and target.name not in local:
                 yield function.owner, target.name, value
+
+
+def _class_in(type_: str) -> str:
+    """Return what may be the name of a class in a type; "" of ``auto`` and of templates."""
+    name = re.sub(r"\b(?:const|struct|class)\b|[*&\s]", "", type_)
+    return "" if name in ("auto", "") or not re.fullmatch(r"[\w:]+", name) else name
 
 
 def given_arguments(function: Function) -> Iterator[tuple[str, tuple[Expression, ...]]]:

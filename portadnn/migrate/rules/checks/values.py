@@ -5,16 +5,44 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from ...values import UNKNOWN, Value, same
+from ...model.state import Deed
+from ...values import UNKNOWN, Value, constants, same
 from ..conditions import plain_type
+from ..journals import deeds_about
 from ..registry import check
 from ..shapes import Shape, enumerator, number, numbers, packed, shape
 from ..situation import Hit, Situation
 from .arguments import more_channels
 
+_CONVOLUTIONS = ("cudnnConvolutionForward", "cudnnConvolutionBackwardFilter", "cudnnConvolutionBiasActivationForward")
 _SCALARS = ("alpha", "beta", "alphaDataDiff", "betaDataDiff", "alphaParamDiff", "betaParamDiff")
+
+
+@check()
+def other_compute_type(situation: Situation) -> Iterator[Hit]:
+    """Find compute types, but double ones for tensors that are double, too: of these V41 tells."""
+    thing, value = situation.thing("convDesc"), situation.value("computeType", "dataType")
+    if "CUDNN_DATA_DOUBLE" not in constants(value) or thing is None:
+        yield Hit()
+        return
+
+    def confirm(journal: Mapping[int, Deed]) -> bool:
+        of_it = (deed for function in _CONVOLUTIONS for deed in deeds_about(journal, function, thing.id))
+        types = [deed.things["xDesc"].fields.get("dataType", UNKNOWN) for deed in of_it if "xDesc" in deed.things]
+        said = [constant for type_ in types for constant in constants(type_)]
+        return bool(said) and "CUDNN_DATA_DOUBLE" not in said
+
+    yield Hit(confirm=confirm)
+
+
+@check()
+def found_math_type(situation: Situation) -> Iterator[Hit]:
+    """Find math types that a search for algorithms gave, whatever they are."""
+    value = situation.value("mathType")
+    if value.kind == "unknown" and str(value.data).endswith(".mathType"):
+        yield Hit("possible", "mathType")
 
 
 @check("names", "read", "declared")

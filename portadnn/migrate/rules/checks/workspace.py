@@ -49,6 +49,8 @@ def size_after_find(situation: Situation) -> Iterator[Hit]:
     chosen = (*direction.finds(event.library), *(direction.heuristics() if event.library == "cudnn" else ()))
     finds = earlier(situation, chosen, direction)
     before = finds.of(Match.SAME, Match.UNSURE)
+    if event.library == "miopen":  # methods may be called in any order
+        before = [(deed, always) for deed, always in before if situation.in_order(deed.event.number)]
     asked = earlier(situation, direction.queries(event.library), direction).fits()
     if not before or (event.library == "miopen" and asked is not False):
         return
@@ -150,6 +152,8 @@ def workspace_is_small(situation: Situation) -> Iterator[Hit]:
             yield Hit("possible", about, {**words, **given})
         return
     asked = _queries(situation, size)
+    if any(deed.event.library != situation.event.library for deed in asked):
+        return  # the other half of an #ifdef
     if asked and not any(deed.event.function in direction.queries(situation.event.library) for deed in asked):
         given = {"given": f"what {asked[0].event.function} said", "need": f"the {direction.name} pass may need more"}
         yield Hit("possible", about, {**words, **given}, ((asked[0], "asked here"),))
