@@ -39,6 +39,8 @@ _IGNORED = frozenset(
      "preproc_directive", "attribute_declaration", "template_declaration", "friend_declaration", ";")
 )  # fmt: skip
 
+_LONGEST_ARGUMENTS = 4000  # bytes
+
 
 class Statements:
     """Converts the bodies of functions.
@@ -205,6 +207,8 @@ class Statements:
         parameters = function.child_by_field_name("parameters")
         if parameters is None or not parameters.named_children:
             return None
+        if parameters.end_byte - parameters.start_byte > _LONGEST_ARGUMENTS:
+            return None  # each is parsed once more, and what is in it again
         for parameter in parameters.named_children:
             type_ = parameter.child_by_field_name("type")
             declarator = parameter.child_by_field_name("declarator")

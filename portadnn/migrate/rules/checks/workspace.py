@@ -147,7 +147,11 @@ def workspace_is_small(situation: Situation) -> Iterator[Hit]:
             yield Hit("possible", about, {**words, **given})
         return
     if allocated is not None and _asked_in_part(situation, allocated) and not size.origins and size.data is not None:
-        if all(same(size, one) is not True for one in allocated.options) and size.kind == "unknown" and about is not None:
+        if (
+            all(same(size, one) is not True for one in allocated.options)
+            and size.kind == "unknown"
+            and about is not None
+        ):
             given = {"given": "what a query said", "need": "another size is announced"}
             yield Hit("possible", about, {**words, **given})
         return
