@@ -37,6 +37,10 @@ _CHOICE = re.compile(rb"\?[^;{}]*\b(?:CUDNN_(?!STATUS|VERSION|MAJOR|MINOR)[A-Z]|
 _CONSTANT = re.compile(r"CUDNN_[A-Z]|miopen[A-Z]\w*\Z")
 
 
+_METHOD = re.compile(rb"\s*\(?(\w+)\)?\s*(?:->|\.)\s*\w+\s*\(")  # of an object that the macro is given
+_QUOTED = re.compile(rb"#\s*\w+")
+
+
 def _is_value(body: bytes) -> bool:
     """Tell whether a macro with parameters stands for one of a library's constants, as a function would return it."""
     return _CHOICE.search(body) is not None and not any(mark in body for mark in (b";", b"{", b"#", b'"'))
@@ -66,6 +70,8 @@ class Macros:
                 self._object(macro, body)
             elif any(returns_status(match.group(1).decode()) for match in CALLED.finditer(body)) or _is_value(body):
                 self._function(macro, body)
+            elif (match := _METHOD.match(body)) and match[1].decode() in macro.parameters and b"##" not in body:
+                self._function(macro, _QUOTED.sub(lambda m: b'""'.ljust(len(m[0])), body))
 
     def _object(self, macro: Macro, body: bytes) -> None:
         if _NAME.match(body) or _TYPE.match(body):

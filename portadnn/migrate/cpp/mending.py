@@ -25,6 +25,9 @@ _BLOCK = re.compile(rb"[(,]\s*(?=\{)")
 _WORD_BEFORE = re.compile(rb"([A-Za-z_]\w*)\s*\Z")
 _WHITE = re.compile(rb"\s*")
 _OPERAND_NEXT = re.compile(rb"\s*(?:[A-Za-z_}#]|\Z)")
+_ALONE = re.compile(
+    rb"^(?P<indent>[ \t]+)(?P<call>(?P<name>[A-Za-z_]\w*)\([^;{}\n]*\))[ \t\r]*\n(?=(?P<next>[ \t]*)[A-Za-z_}])", re.MULTILINE
+)
 _NOT_MACROS = frozenset(
     (b"if", b"for", b"while", b"switch", b"return", b"catch", b"sizeof", b"new", b"delete", b"else")
 )
@@ -43,6 +46,7 @@ def mend(sheet: Sheet) -> set[int]:
     for match in list(_BLOCK.finditer(mask)):
         _open_block(sheet, brackets, match, checked)
     _end_statements(sheet, brackets, checked)
+    _end_macros(sheet, brackets)
     return checked
 
 
@@ -102,6 +106,16 @@ def _end_statements(sheet: Sheet, brackets: Brackets, checked: set[int]) -> None
             sheet.blank(start, opening + 1)
             sheet.put(outer, b";")
             checked.add(match.start())
+
+
+def _end_macros(sheet: Sheet, brackets: Brackets) -> None:
+    """Give ``SET(a, b)`` on a line of its own, of a macro that ends in a semicolon, one in place of the line's end."""
+    for match in list(_ALONE.finditer(bytes(sheet.mask))):
+        opening, closing = match.end("name"), match.end("call") - 1
+        if match["name"] in _NOT_MACROS or len(match["next"]) > len(match["indent"]):
+            continue  # the body of what may be a loop
+        if brackets.partner.get(opening) == closing and _statement_macro(sheet, opening) is not None:
+            sheet.put(match.end("call"), b";")
 
 
 def _is_next(mask: bytearray, before: int, after: int) -> bool:

@@ -217,8 +217,27 @@ class Calls(Binding):
                 )
             )
         ]
+        same = self._of_types(same or found, call) or same
         near = [k for k in same or found if k.unit is self.frame.unit or k.unit.file in self.preferred]
         return (near or same or found)[:1]
+
+    def _of_types(self, found: list[Known], call: Invocation) -> list[Known]:
+        """Return the overloads for the libraries' enumerations that a call gives."""
+        given = [self._type_given(argument) for argument in call.arguments]
+        if len(found) < 2 or not any(is_enumeration(type_) for type_ in given):
+            return found
+        return [
+            k
+            for k in found
+            if all(
+                not is_enumeration(type_) or types.bare(parameter.type) == type_
+                for type_, parameter in zip(given, k.function.parameters, strict=False)
+            )
+        ]
+
+    def _type_given(self, argument: Expression) -> str:
+        path = self.place(argument) if isinstance(argument, Name | Member) else None
+        return "" if path is None else types.bare(self.types.get(path, ""))
 
     def _kind_given(self, argument: Expression) -> str:
         if not isinstance(argument, Name | Member):
@@ -228,6 +247,7 @@ class Calls(Binding):
 
     def follow(self, called: Known, arguments: Sequence[Expression], where: Place | None, this: str = "") -> Value:
         """Follow a function of the program with some arguments."""
+        given_to_template, self.template_given = self.template_given, ""  # not to what its arguments call
         bound = [self.bound(reference, argument) for reference, argument in paired(called.function, arguments)]
         if not self._worth_following(called, handed=any(self._is_lambda(value) for _, value in bound)):
             if called.leads and called not in self.stack and len(self.stack) >= DEEPEST_CALL:
@@ -238,6 +258,7 @@ class Calls(Binding):
             return unknown(key if not called.leads else f"{called.label}~{self.fresh()}", "")
         self.turns += 1
         frame = Frame(self.turns, called.unit, called.label, called.function, this, types.simple(called.function.owner))
+        self.template_given = given_to_template
         self.bind_template(frame, called, this)
         self.bind_pack(frame, called.function, arguments, bound)
         for i, parameter in enumerate(called.function.parameters):

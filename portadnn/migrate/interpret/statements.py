@@ -351,6 +351,7 @@ class Statements(Loops):
                     return
 
     def _narrow_to(self, variable: Expression, value: Value, *, equal: bool) -> None:
+        """Note that a variable is, or is not, a value; an algorithm that is compared with one is not fixed by that."""
         path = self.place(variable)
         if path is None:
             return
@@ -361,7 +362,7 @@ class Statements(Loops):
             fitting = [option for option in old.options if _is(option, value) is not (not equal)]
             if fitting:
                 self.state.variables[path] = join(fitting)
-        elif equal and old.kind == "unknown" and not value.is_null:
+        elif equal and old.kind == "unknown" and not value.is_null and "_ALGO_" not in str(value.data):
             self.state.variables[path] = symbols.with_origins(value, old)
 
     def _alternatives(self, statement: Alternatives) -> None:

@@ -100,7 +100,8 @@ def _forwards(situation: Situation) -> list[tuple[Deed, bool]]:
         theirs = next((deed.things[name] for name in names if name in deed.things), None)
         if mine is not None and theirs is not None and mine.id != theirs.id:
             continue
-        if all(_same_argument(situation, deed, name) is not False for name in ("x", "y")):
+        told = [_same_argument(situation, deed, name) is not False for name in ("x", "y")]
+        if all(told) or (any(told) and mine is not None and theirs is not None):  # the input may be another buffer
             found.append((deed, always))
     return found
 

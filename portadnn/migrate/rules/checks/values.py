@@ -41,7 +41,9 @@ def other_compute_type(situation: Situation) -> Iterator[Hit]:
 def found_math_type(situation: Situation) -> Iterator[Hit]:
     """Find math types that a search for algorithms gave, whatever they are."""
     value = situation.value("mathType")
-    if value.kind == "unknown" and str(value.data).endswith(".mathType"):
+    searched = any("FindConvolution" in name or "Algorithm_v7" in name for name in situation.mentioned)
+    lost = value.data is None or "~" in str(value.data)  # of a tuple or a cache
+    if value.kind == "unknown" and (str(value.data).endswith(".mathType") or (lost and searched)):
         yield Hit("possible", "mathType")
 
 
