@@ -191,6 +191,8 @@ def size(case: Case, given: Given) -> Iterator[Fault]:
     for operation, port, info in case.places(given["of"]):
         if info.data_type.name not in given.get("types", [info.data_type.name]):
             continue
+        if given["dim"] >= len(info.dims):
+            continue  # `rank` tells
         found = info.dims[given["dim"]]
         if found % given.get("multiple", 1):
             yield _at(operation, port, info, f"dim {given['dim']} a multiple of {given['multiple']}", found)

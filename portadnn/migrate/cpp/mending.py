@@ -26,7 +26,8 @@ _WORD_BEFORE = re.compile(rb"([A-Za-z_]\w*)\s*\Z")
 _WHITE = re.compile(rb"\s*")
 _OPERAND_NEXT = re.compile(rb"\s*(?:[A-Za-z_}#]|\Z)")
 _ALONE = re.compile(
-    rb"^(?P<indent>[ \t]+)(?P<call>(?P<name>[A-Za-z_]\w*)\([^;{}\n]*\))[ \t\r]*\n(?=(?P<next>[ \t]*)[A-Za-z_}])", re.MULTILINE
+    rb"^(?P<indent>[ \t]+)(?P<call>(?P<name>[A-Za-z_]\w*)\([^;{}\n]*\))[ \t\r]*\n(?=(?P<next>[ \t]*)[A-Za-z_}])",
+    re.MULTILINE,
 )
 _NOT_MACROS = frozenset(
     (b"if", b"for", b"while", b"switch", b"return", b"catch", b"sizeof", b"new", b"delete", b"else")

@@ -322,11 +322,16 @@ def _set_in_loop(situation: Situation, direction: Direction) -> bool:
     return False
 
 
+_SEARCHES = re.compile(r"(?:choose|select|find|search|tun(?:e|ing)|bench|profile|measure|best|optimal)", re.IGNORECASE)
+
+
 def _each_time(find: Deed, situation: Situation, direction: Direction) -> bool:
     """Tell whether a function that nobody is seen calling finds for descriptors that others have set."""
     event = situation.event
     if find.event.through or event.through or not event.within or find.event.within != event.within:
         return False
+    if _SEARCHES.search(event.within.rpartition("::")[2]):
+        return False  # it runs what it found to measure it
     for names in direction.roles:
         thing = situation.thing(*names)
         setters = [situation.journal[n].event.within for n in thing.set_by if n in situation.journal] if thing else []

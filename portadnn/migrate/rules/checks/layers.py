@@ -11,7 +11,7 @@ from ...model.state import Deed
 from ...values import Value, constants, same
 from ..conditions import is_enumerator
 from ..convolutions import written
-from ..journals import deeds, later, once
+from ..journals import deeds, deeds_at, later, once
 from ..registry import check
 from ..situation import Hit, Situation
 
@@ -126,12 +126,33 @@ def maxima_have_to_be_kept(situation: Situation) -> Iterator[Hit]:
         return
     if forwards:
         deed = forwards[0][0]
-        yield Hit("proven" if maxima else "possible", words=_layer_calls(situation, deed), related=_made_here(forwards))
+        yield Hit(
+            "proven" if maxima else "possible",
+            words=_layer_calls(situation, deed),
+            related=_made_here(forwards),
+            confirm=None if maxima else _never_an_average(situation.event),
+        )
         return
     for deed, _ in situation.before(_FORWARDS[situation.event.function]):  # with a descriptor made anew
         if _same_argument(situation, deed, "x") is not False:
             yield Hit("possible", words=_layer_calls(situation, deed), related=_made_here([(deed, False)]))
             return
+
+
+def _never_an_average(event: Event) -> Callable[[Mapping[int, Deed]], bool]:
+    """Return what tells at the end that this call was not seen with averages alone, reached in another way."""
+
+    def confirm(journal: Mapping[int, Deed]) -> bool:
+        things = (deed.things.get("poolingDesc") for deed in deeds_at(journal, event))
+        said = [
+            m
+            for thing in things
+            if thing is not None and "mode" in thing.fields
+            for m in constants(thing.fields["mode"])
+        ]
+        return not said or any(is_enumerator(mode, name, event.library) for mode in said for name in _MAXIMA)
+
+    return confirm
 
 
 @check("forward", "backward", "size")

@@ -150,15 +150,38 @@ def number_from_outside(unit: Unit) -> Iterator[SourceHit]:
     for function in unit.functions:
         types: dict[str, str] | None = None
         for node in inside(function.body):
-            if not isinstance(node, Cast) or not isinstance(node.value, Name | Member):
+            outside = isinstance(node, Cast) and isinstance(node.value, Invocation) and _comes_in(node.value)
+            if not isinstance(node, Cast) or not (outside or isinstance(node.value, Name | Member)):
                 continue
             enumeration = shared_enumerations().get(plain(node.type))
             if enumeration is None or all(v.number == v.miopen_number for v in enumeration.values if v.cudnn):
                 continue
             types = _declared(unit, function) if types is None else types
-            if _INTEGER.match(types.get(variable(node.value), "").strip()):
-                words = {"value": variable(node.value), "enumeration": plain(node.type)}
+            if outside or _INTEGER.match(types.get(variable(node.value), "").strip()):
+                name = getattr(node.value, "callee", node.value).name if outside else variable(node.value)
+                given = f"{name.partition('<')[0]}()" if outside else name
+                words = {"value": given, "enumeration": plain(node.type)}
                 yield SourceHit(node.span, "possible", words)
+
+
+_READS = re.compile(
+    r"(?:std::)?(?:sto(?:i|l|ul|ll|ull)|ato[il]|strtou?ll?)$|(?:get|as|value|read)(?:_?(?:u?int\w*|long))?$",
+    re.IGNORECASE,
+)
+_WHOLE_NUMBER = re.compile(r"<\s*(?:std::)?(?:unsigned|int|long|short|size_t|u?int\d+_t)\b")
+
+
+def _comes_in(call: Invocation) -> bool:
+    """Tell whether a call reads a number: ``std::stoi(text)``, ``json["x"].get<int>()``, ``json.value("x", 0)``."""
+    name = callee(call)
+    if not isinstance(call.callee, Member):
+        return re.match(r"(?:std::)?(?:sto|ato|strto)", name) is not None and _READS.match(name) is not None
+    said = call.callee.name
+    if not _READS.match(said.partition("<")[0]):
+        return False
+    numbers = [a for a in call.arguments if isinstance(a, Cast) and _INTEGER.match(a.type.strip())]
+    numbers += [a for a in call.arguments if isinstance(a, Constant) and a.type == "int"]
+    return bool(numbers) or _WHOLE_NUMBER.search(call.text) is not None or "int" in said.lower()
 
 
 def _declared(unit: Unit, function: Function) -> dict[str, str]:

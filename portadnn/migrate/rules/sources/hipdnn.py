@@ -37,6 +37,7 @@ _IGNORED = {
         re.compile(r"HeurMode_t::(?!FALLBACK)"),
         "takes hipDNN's own order of engines, whatever the mode",
     ),
+    "build": (re.compile(r"HeurMode_t::(?!FALLBACK)"), "takes hipDNN's own order of engines, whatever the mode"),
     "select_numeric_notes": (re.compile(""), "has no effect: hipDNN has no numerical notes"),
     "deselect_numeric_notes": (
         re.compile("TENSOR_CORE|DOWN_CONVERT|FFT|WINOGRAD|NAN_PROP"),
