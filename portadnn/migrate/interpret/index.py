@@ -207,6 +207,7 @@ class Index:
         found = [*self._expressions.get((class_name, member), ()), *self._expressions.get(("", member), ())]
         if len(found) != 1:
             return None
+        value: Expression
         value, function = found[0]
         places = [i for i, p in enumerate(function.parameters) if isinstance(value, Name) and p.name == value.name]
         if not places:

@@ -164,7 +164,8 @@ def given_members(function: Function) -> Iterator[tuple[str, str, Expression]]:
         for name, arguments, _ in function.initializers:
             if len(arguments) == 1:
                 yield function.owner, name, arguments[0]
-    local = {one.name: one.type for one in (*function.parameters, *declarations(function.body))}
+    local = {parameter.name: parameter.type for parameter in function.parameters}
+    local |= {declared.name: declared.type for declared in declarations(function.body)}
     for expression in all_expressions(function.body):
         if isinstance(expression, Operation) and expression.operator == "=":
             target, value = expression.operands

@@ -158,8 +158,7 @@ def number_from_outside(unit: Unit) -> Iterator[SourceHit]:
                 continue
             types = _declared(unit, function) if types is None else types
             if outside or _INTEGER.match(types.get(variable(node.value), "").strip()):
-                name = getattr(node.value, "callee", node.value).name if outside else variable(node.value)
-                given = f"{name.partition('<')[0]}()" if outside else name
+                given = f"{_called(node.value)}()" if isinstance(node.value, Invocation) else variable(node.value)
                 words = {"value": given, "enumeration": plain(node.type)}
                 yield SourceHit(node.span, "possible", words)
 
@@ -171,6 +170,10 @@ _READS = re.compile(
 _WHOLE_NUMBER = re.compile(r"<\s*(?:std::)?(?:unsigned|int|long|short|size_t|u?int\d+_t)\b")
 
 
+def _called(call: Invocation) -> str:
+    return call.callee.name.partition("<")[0] if isinstance(call.callee, Name | Member) else ""
+
+
 def _comes_in(call: Invocation) -> bool:
     """Tell whether a call reads a number: ``std::stoi(text)``, ``json["x"].get<int>()``, ``json.value("x", 0)``."""
     name = callee(call)
@@ -179,9 +182,11 @@ def _comes_in(call: Invocation) -> bool:
     said = call.callee.name
     if not _READS.match(said.partition("<")[0]):
         return False
-    numbers = [a for a in call.arguments if isinstance(a, Cast) and _INTEGER.match(a.type.strip())]
-    numbers += [a for a in call.arguments if isinstance(a, Constant) and a.type == "int"]
-    return bool(numbers) or _WHOLE_NUMBER.search(call.text) is not None or "int" in said.lower()
+    numbers = any(
+        (isinstance(a, Cast) and _INTEGER.match(a.type.strip())) or (isinstance(a, Constant) and a.type == "int")
+        for a in call.arguments
+    )
+    return numbers or _WHOLE_NUMBER.search(call.text) is not None or "int" in said.lower()
 
 
 def _declared(unit: Unit, function: Function) -> dict[str, str]:
