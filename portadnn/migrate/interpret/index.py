@@ -207,11 +207,11 @@ class Index:
         found = [*self._expressions.get((class_name, member), ()), *self._expressions.get(("", member), ())]
         if len(found) != 1:
             return None
-        value: Expression
-        value, function = found[0]
-        places = [i for i, p in enumerate(function.parameters) if isinstance(value, Name) and p.name == value.name]
+        only: Expression = found[0][0]
+        function = found[0][1]
+        places = [i for i, p in enumerate(function.parameters) if isinstance(only, Name) and p.name == only.name]
         if not places:
-            return value
+            return only
         given = self.given_to(function, places[0])
         return given[0] if len(given) == 1 else None if given else function.parameters[places[0]].default
 
