@@ -7,6 +7,7 @@ kernel starts where the one before ends.
 from __future__ import annotations
 
 import copy
+import inspect
 import logging
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -53,6 +54,14 @@ class Whole:
     def __reduce__(self) -> Any:
         """Pickle without the program: the copy goes by the model's code."""
         return Whole, (self.model, None)
+
+    def __getattr__(self, name: str) -> Any:
+        """Look like the model's ``forward`` to those who ask for its parameters, as torch.export does."""
+        if name == "__signature__":
+            return inspect.signature(type(self.model).forward.__get__(self.model))
+        if name == "__code__":
+            return type(self.model).forward.__code__
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         model = self.model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import inspect
 import logging
 import pickle
 import weakref
@@ -200,6 +201,23 @@ def test_prepared():
     (found,) = done.prepare(x, backward=False).values()
     assert (found.problems, dict(found.refused)) == (10, {})
     with torch.no_grad():
+        close(model(x), other(x))
+
+
+def test_seen_from_outside():
+    """Compilers see the model's own code, and functions of modules the tensors that they were given."""
+    model = model_of()
+    other, x = copy.deepcopy(model), torch.randn(2, 3, 16, 16)
+    substitute(model, "auto", fuse="whole")
+    assert list(inspect.signature(model.forward).parameters) == ["x"]
+    assert model.forward.__code__ is Net.forward.__code__
+    with torch.no_grad():
+        close(torch.compile(model, backend="eager")(x), other(x))
+        weights = {"one.conv1.weight": torch.randn_like(other.one.conv1.weight), "last.bias": torch.ones(5)}
+        want = torch.func.functional_call(other, weights, (x,))
+        close(torch.func.functional_call(model, weights, (x,)), want)
+        close(model(x), other(x))
+    with torch.inference_mode():
         close(model(x), other(x))
 
 
