@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 import platform
 import threading
@@ -15,14 +17,18 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from ...errors import BadParam
 from ...graph.operation_graph import OperationGraph
 from ...handle import log
+from ...problem import Problem
 from ...recording.encode import MOST_TEXT, spec_json
 from ...recording.writer import Writer
-from .computation import Apart, Computation, Operand, is_tensor
+from .computation import Entry, Tensor
 from .graphs import as_json
+from .seen import MOST, Pattern, Placed, Posed, pattern_of, signature
 from .watching import Made, Watch
 
 APART = 1 << 50  # where memory begins that the program does not have: above all addresses of processes
 _ALIGNED = 256
+_NOTHING = Pattern("", "", "cpu", "", ())  # of calls that are none of cuDNN's
+_PATTERNS: dict[Any, Pattern] = {}  # by operator and signature
 _STORAGES = 1 << 14  # storages whose contents are remembered, before those that are gone are looked for
 
 
@@ -43,6 +49,8 @@ class Recorder(Watch):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__()
+        self._leaves: list[Tensor] = []  # of the operator that is being translated
+        self._pattern: Pattern | None = None  # what it has become; None where that is of no use to others
         self.path = self._wanted = os.fspath(path)
         self._begin(Writer(self._wanted, self._failed))
 
@@ -50,6 +58,7 @@ class Recorder(Watch):
         """Start a file, which knows nothing of what another has."""
         self._writer = writer
         self._forms: dict[Any, tuple[int, list[int]]] = {}
+        self._known: dict[Any, list[tuple[int, list[int]]]] = {}
         self._graphs: dict[OperationGraph, int] = {}
         self._handles: dict[str, int] = {}
         self._apart: dict[Any, int] = {}
@@ -79,63 +88,92 @@ class Recorder(Watch):
         super().__exit__(*error)
         self._writer.close()
         self._forms.clear()
+        self._known.clear()
         self._storages.clear()
 
     # lines
 
-    def made(self, call: Made) -> None:
-        """Write a call, as a line for each of its problems."""
-        if call.why_not:
-            form, _ = self._form(call, None)
-            self._writer.queue.append((form, call.start, call.seconds, (), (), ""))
-        for computation in call.computations:
-            form, apart = self._form(call, computation)
-            addresses, fresh = self._places(computation, apart, call.in_place)
-            more = f',"fresh":[{",".join(map(str, fresh))}]' if fresh else ""
-            seconds = call.seconds / len(call.computations)
-            scalars = tuple(computation.numbers.values())
-            self._writer.queue.append((form, call.start, seconds, addresses, scalars, more))
+    def operator(self, call: Made, func: Any, entry: Entry | None, args: Any, kwargs: Any, out: Any) -> None:
+        """Write a call of an operator as the last of its kind was, or translate it."""
+        told = signature(args, kwargs, out)
+        if told is None:
+            super().operator(call, func, entry, args, kwargs, out)
+            return
+        key = (func, told[0])
+        pattern = _PATTERNS.get(key)
+        if pattern is None:
+            self._leaves, self._pattern = told[1], _NOTHING
+            super().operator(call, func, entry, args, kwargs, out)
+            if self._pattern is not None:
+                if len(_PATTERNS) >= MOST:
+                    _PATTERNS.clear()
+                _PATTERNS[key] = self._pattern
+            self._leaves = []
+        elif pattern is not _NOTHING:
+            self.count(pattern.kind, pattern.function, pattern.why_not)
+            self._write(call, pattern, told[1])
 
-    def _form(self, call: Made, computation: Computation | None) -> tuple[int, list[int]]:
+    def made(self, call: Made) -> None:
+        """Write a call that was translated."""
+        pattern, leaves = pattern_of(call, self._leaves)
+        self._pattern = pattern if pattern.repeats(len(self._leaves)) else None
+        self._write(call, pattern, leaves)
+
+    def _write(self, call: Made, pattern: Pattern, leaves: Sequence[Tensor]) -> None:
+        """Write a line for each of a call's problems, and one that says why there is none."""
+        key = (pattern, call.module, call.site, threading.get_ident())
+        forms = self._known.get(key)
+        if forms is None:
+            forms = [self._form(call, pattern, posed) for posed in pattern.problems or (None,)]
+            if len(self._known) >= MOST:
+                self._known.clear()
+            self._known[key] = forms
+        append = self._writer.queue.append
+        if pattern.why_not:
+            append((forms[0][0], call.start, call.seconds, (), (), ""))
+            return
+        seconds = call.seconds / len(pattern.problems)
+        for posed, (form, apart) in zip(pattern.problems, forms, strict=True):
+            addresses, fresh = self._places(posed, apart, leaves, call.in_place)
+            more = f',"fresh":[{",".join(map(str, fresh))}]' if fresh else ""
+            append((form, call.start, seconds, addresses, posed.numbers, more))
+
+    def _form(self, call: Made, pattern: Pattern, posed: Posed | None) -> tuple[int, list[int]]:
         """Return the form of a call, new where there is none, and the addresses of the memory that it has apart."""
-        problem = None if computation is None else computation.problem
-        device = "cpu" if computation is None else _device(computation.tensors.values())
-        key = (call.function, call.module, call.site, problem or call.why_not, device, threading.get_ident())
+        what = pattern.why_not if posed is None else posed.problem
+        key = (call.function, call.module, call.site, what, pattern.device, threading.get_ident())
         found = self._forms.get(key)
         if found is not None:
             return found
         facts: dict[str, Any] = {
             "library": "torch",
             "function": call.function,
-            "arguments": {},
+            "arguments": {"kind": call.kind},
             "site": list(call.site),
             "thread": threading.get_native_id(),
-            "handle": self._handle(device),
+            "handle": self._handle(pattern.device),
         }
         if call.module:
             facts["module"] = call.module
-        if computation is None:
-            facts["why_not"] = call.why_not[:MOST_TEXT]
-            facts["arguments"] = {"kind": call.kind}
-        else:
-            facts["arguments"] = {"kind": call.kind}
-            facts |= self._posed(computation)
+        if posed is None:
+            facts["why_not"] = pattern.why_not[:MOST_TEXT]
+        text = "" if posed is None else f", {self._posed(posed)}"
         self._form_count += 1
-        self._writer.line({"form": self._form_count, **facts})
-        apart = [] if computation is None else [self._place_apart(one) for one in computation.tensors.values()]
+        self._writer.queue.append(f"{json.dumps({'form': self._form_count, **facts})[:-1]}{text}}}\n")
+        apart = [] if posed is None else [self._place_apart(one) for one in posed.operands]
         self._forms[key] = (self._form_count, apart)
         return self._forms[key]
 
-    def _posed(self, computation: Computation) -> dict[str, Any]:
-        problem = computation.problem
-        pairs = zip(problem.names, problem.tensors, strict=True)
-        facts: dict[str, Any] = {"tensors": {name: spec_json(spec) for name, spec in pairs}}
-        if isinstance(problem, OperationGraph):
-            if problem not in self._graphs:
-                self._graphs[problem] = len(self._graphs) + 1
-                self._writer.line({"graph": self._graphs[problem], "data": as_json(problem)})
-            return {**facts, "graph": self._graphs[problem], "scalars": []}
-        return {**facts, "problem": str(problem), "scalars": list(computation.numbers)}
+    def _posed(self, posed: Posed) -> str:
+        """Return what a form says of its problem; graphs are lines of their own before."""
+        problem = posed.problem
+        text = _told(problem, posed.names)
+        if not isinstance(problem, OperationGraph):
+            return text
+        if problem not in self._graphs:
+            self._graphs[problem] = len(self._graphs) + 1
+            self._writer.line({"graph": self._graphs[problem], "data": as_json(problem)})
+        return f'{text}, "graph": {self._graphs[problem]}'
 
     def _handle(self, device: str) -> int:
         """Return the number of a device's handle, which is written before the first form that has it."""
@@ -157,38 +195,39 @@ class Recorder(Watch):
 
     # memory
 
-    def _place_apart(self, operand: Operand) -> int:
+    def _place_apart(self, operand: Placed) -> int:
         """Return an address for memory that the program does not have."""
-        if not isinstance(operand, Apart):
+        if operand.leaf >= 0:
             return 0
         if operand.key is not None and operand.key in self._apart:
             return self._apart[operand.key]
         address = self._next
-        size = operand.spec.span * operand.spec.dtype.itemsize
-        self._next += -(-max(size, 1) // _ALIGNED) * _ALIGNED
+        self._next += -(-max(operand.size, 1) // _ALIGNED) * _ALIGNED
         if operand.key is not None:
             self._apart[operand.key] = address
         return address
 
-    def _places(self, computation: Computation, apart: Sequence[int], in_place: bool) -> tuple[list[int], list[int]]:
+    def _places(
+        self, posed: Posed, apart: Sequence[int], leaves: Sequence[Tensor], in_place: bool
+    ) -> tuple[list[int], list[int]]:
         """Return the addresses of a problem's tensors, and ranges of memory whose contents come from elsewhere."""
-        written = computation.problem.written
         addresses, fresh = [], []
-        for (name, operand), given in zip(computation.tensors.items(), apart, strict=True):
-            if isinstance(operand, Apart):
+        for operand, given in zip(posed.operands, apart, strict=True):
+            if operand.leaf < 0:
                 addresses.append(given)
-                if operand.make is not None and name not in written:
-                    fresh += [given, operand.spec.span * operand.spec.dtype.itemsize]
+                if operand.filled:
+                    fresh += [given, operand.size]
                 continue
-            addresses.append(operand.data_ptr())
-            storage = operand.untyped_storage()
-            version = 0 if operand.is_inference() else operand._version
-            if name in written:
+            tensor, written = leaves[operand.leaf], operand.written
+            addresses.append(tensor.data_ptr())
+            storage = tensor.untyped_storage()
+            version = 0 if tensor.is_inference() else tensor._version
+            if written:
                 version += in_place
             known = self._storages.get(storage._cdata)
-            if known is None or (known[1] != version and name not in written):
-                fresh += [storage.data_ptr(), storage.nbytes()]
             if known is None or known[1] != version:
+                if known is None or not written:
+                    fresh += [storage.data_ptr(), storage.nbytes()]
                 self._remember(storage, version)
         return addresses, fresh
 
@@ -199,8 +238,14 @@ class Recorder(Watch):
         self._storages[storage._cdata] = (StorageWeakRef(storage) if known is None else known[0], version)
 
 
-def _device(operands: Any) -> str:
-    return next((str(one.device) for one in operands if is_tensor(one)), "cpu")
+@functools.lru_cache(4096)
+def _told(problem: Problem, names: tuple[str, ...]) -> str:
+    """Return what a form says of a problem, as text of JSON without the braces around."""
+    pairs = zip(problem.names, problem.tensors, strict=True)
+    facts: dict[str, Any] = {"tensors": {name: spec_json(spec) for name, spec in pairs}}
+    if not isinstance(problem, OperationGraph):
+        facts["problem"] = str(problem)
+    return json.dumps({**facts, "scalars": list(names)})[1:-1]
 
 
 def shares(counts: Counter[str], posed: Counter[str]) -> dict[str, tuple[int, int]]:

@@ -7,7 +7,7 @@ import functools
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -62,12 +62,13 @@ class Made:
     computations: Sequence[Computation] = ()
     why_not: str = ""
     in_place: bool = False
-    inputs: Sequence[Tensor] = field(default=())
 
 
 @functools.lru_cache(4096)
 def _known(func: Any) -> tuple[str, Entry | None, str, bool]:
     """Return an operator's name, its translation, its kind, and whether it is to be met in its parts."""
+    if func.namespace != "aten":
+        return "", None, "", False
     full = f"{func._schema.name.partition('::')[2]}.{func._schema.overload_name or 'default'}"
     entry = TABLE.get(full)
     name = f"aten.{full}"
@@ -155,7 +156,7 @@ class Watch(TorchDispatchMode):
         if not isinstance(func, torch._ops.OpOverload):
             return func(*args, **kwargs)
         name, entry, kind, composite = _known(func)
-        if self._inside or not (kind or composite) or func.namespace != "aten":
+        if self._inside or not (kind or composite):
             return func(*args, **kwargs)
         if composite and entry is None:
             with _Again(self):
@@ -169,22 +170,31 @@ class Watch(TorchDispatchMode):
         self.modules.note(module)
         call = Made(name.removesuffix(".default"), kind, module, site(), start, seconds)
         call.in_place = name.partition(".default")[0].endswith("_")
-        if entry is None:
-            self._take(call, _untranslated)
-        else:
-            translate = entry.translate
-            self._take(call, lambda: translate(by_name(func._schema, args, kwargs), out, self.compared))
-        return out
-
-    def _take(self, call: Made, translate: Callable[[], Sequence[Computation]]) -> None:
-        """Count a call and pass it on, without looking at what that takes; what is none of cuDNN's is passed over."""
         self._inside += 1
         try:
-            self._count(call, translate)
+            self.operator(call, func, entry, args, kwargs, out)
+        finally:
+            self._inside -= 1
+        return out
+
+    def operator(self, call: Made, func: Any, entry: Entry | None, args: Any, kwargs: Any, out: Any) -> None:
+        """Translate a call of an operator, count it and pass it on."""
+        if entry is None:
+            self._translated(call, _untranslated)
+        else:
+            translate = entry.translate
+            self._translated(call, lambda: translate(by_name(func._schema, args, kwargs), out, self.compared))
+
+    def _take(self, call: Made, translate: Callable[[], Sequence[Computation]]) -> None:
+        """Do so with a call of a function, without looking at what that takes."""
+        self._inside += 1
+        try:
+            self._translated(call, translate)
         finally:
             self._inside -= 1
 
-    def _count(self, call: Made, translate: Callable[[], Sequence[Computation]]) -> None:
+    def _translated(self, call: Made, translate: Callable[[], Sequence[Computation]]) -> None:
+        """Count a call and pass it on; what is none of cuDNN's is passed over."""
         try:
             call.computations = translate()
             if not call.computations:
@@ -194,12 +204,16 @@ class Watch(TorchDispatchMode):
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             # a version of PyTorch that calls an operator otherwise: the program goes on
             call.why_not = f"{type(error).__name__} in its translation: {error}"
-        self.counts[call.kind] += 1
-        if call.why_not:
-            self.left[call.kind, call.function, call.why_not] += 1
-        else:
-            self.posed[call.kind] += 1
+        self.count(call.kind, call.function, call.why_not)
         self.made(call)
+
+    def count(self, kind: str, function: str, why_not: str) -> None:
+        """Count a call."""
+        self.counts[kind] += 1
+        if why_not:
+            self.left[kind, function, why_not] += 1
+        else:
+            self.posed[kind] += 1
 
     def _of_whole(self) -> bool:
         """Tell whether the gradient that is being computed is part of a function that was seen as a whole."""
