@@ -165,6 +165,7 @@ case(
 
 for name in ("relu", "relu6", "sigmoid", "tanh", "elu", "silu"):
     same(name, {"sigmoid": torch.sigmoid, "tanh": torch.tanh}.get(name), (3, 5, 7), change=apart)
+same("relu6", None, (3, 5, 7), variant=" above 6", change=lambda tensors: [5 * t for t in apart(tensors)])
 same("elu", None, (6,), variant=" of a vector", alpha=0.5, change=apart)
 same("relu", None, (), variant=" of a number")
 for name in ("softmax", "log_softmax"):

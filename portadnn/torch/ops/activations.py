@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
 import torch
 
 import portadnn as dnn
@@ -12,17 +13,25 @@ from portadnn.errors import BadParam
 
 from .handles import handle_for
 from .layout import check_rank, dense, flat, like, memory_format
-from .library import autocast, operator
+from .library import autocast, operator, result
 from .repeat import repeated
 from .twice import activation_gradient, again, lrn_gradient, softmax_gradient
 
-# whose gradients follow from the result alone; the others read the input
-_BY_RESULT = ("relu", "sigmoid", "tanh", "clipped_relu")
+# whose gradients follow from the result alone, those of the others from the input, as in PyTorch: programs may
+# write over what is not needed
+_BY_RESULT = ("relu", "sigmoid", "tanh")
 
 
 @functools.lru_cache(1024)
 def _descriptor(mode: str, ceiling: float, coef: float) -> dnn.ActivationDescriptor:
     return dnn.ActivationDescriptor(mode, "propagate_nan", ceiling, coef)
+
+
+@functools.lru_cache(64)
+def _below(number: float, double: bool) -> float:
+    """Return the largest number below a positive one in the type in which portadnn computes."""
+    kind = np.float64 if double else np.float32
+    return float(np.nextafter(kind(number), kind(0)))
 
 
 def _activate(x: torch.Tensor, mode: str, ceiling: float, coef: float, backend: str) -> torch.Tensor:
@@ -40,11 +49,12 @@ def _activate_fake(x: torch.Tensor, *_: Any) -> torch.Tensor:
 
 def _activate_setup(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
     x, *ctx.options = inputs
-    ctx.save_for_backward(output, output if ctx.options[0] in _BY_RESULT else x)
+    ctx.save_for_backward(output if ctx.options[0] in _BY_RESULT else x)
 
 
 def _activate_gradient(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
-    y, x = ctx.saved_tensors
+    (x,) = ctx.saved_tensors  # or y, for those that have their gradients from it
+    y = result(ctx, lambda: activation(x, *ctx.options)) if ctx.options[0] == "elu" else x
     return (activation_backward(y, dy, x, *ctx.options), *[None] * 4)
 
 
@@ -56,6 +66,8 @@ def _activate_backward(
     if y.numel():
         call = repeated(dnn.activation_backward)
         tensors = [flat(t) for t in (y, like(dy, y), like(x, y))]
+        if mode == "clipped_relu":  # cuDNN's gradient passes at the ceiling itself, PyTorch's does not
+            ceiling = _below(ceiling, x.dtype is torch.float64)
         call(handle_for(y, backend), *tensors, _descriptor(mode, ceiling, coef), flat(dx))
     return dx
 
@@ -82,6 +94,7 @@ activation = operator(
     _activate_gradient,
     _activate_setup,
     _activate_fold,
+    kept=True,
 )
 
 
@@ -237,11 +250,12 @@ def _lrn_fake(x: torch.Tensor, *_: Any) -> torch.Tensor:
 
 def _lrn_setup(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
     x, *ctx.options = inputs
-    ctx.save_for_backward(output, x)
+    ctx.save_for_backward(x)
 
 
 def _lrn_gradient(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
-    y, x = ctx.saved_tensors
+    (x,) = ctx.saved_tensors
+    y = result(ctx, lambda: lrn(x, *ctx.options))
     return (lrn_backward(y, dy, x, *ctx.options), *[None] * 5)
 
 
@@ -263,7 +277,7 @@ lrn_backward = operator(
     _lrn_fake,
     *again(lrn_gradient),
 )
-lrn = operator(f"lrn(Tensor x, {_WINDOW}) -> Tensor", _lrn, _lrn_fake, _lrn_gradient, _lrn_setup)
+lrn = operator(f"lrn(Tensor x, {_WINDOW}) -> Tensor", _lrn, _lrn_fake, _lrn_gradient, _lrn_setup, kept=True)
 
 
 def local_response_norm(

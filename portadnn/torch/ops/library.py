@@ -30,12 +30,12 @@ class Operator:
         ``torch.ops.portadnn.<name>.default``, as ``torch.library.opcheck`` takes it.
     """
 
-    def __init__(self, op: Any, kernel: Callable[..., Any], setup: Any, backward: Any) -> None:
+    def __init__(self, op: Any, kernel: Callable[..., Any], setup: Any, backward: Any, kept: bool) -> None:
         self.op = op
         name = op._schema.name.partition("::")[2]
         self._count = sum("Tensor" in str(argument.type) for argument in op._schema.arguments)  # the first ones
         self._repeating = Repeating(kernel)
-        self._direct = direct(name, setup, backward)
+        self._direct = direct(name, setup, backward, kept)
         self.function: Any = None  # what torch.func's transforms take
 
     def __call__(self, *args: Any) -> Any:
@@ -102,6 +102,8 @@ def operator(
     backward: Callable[..., Any] | None = None,
     setup: Callable[..., Any] | None = None,
     fold: Callable[..., Any] | None = None,
+    *,
+    kept: bool = False,
 ) -> Operator:
     """Define an operator ``torch.ops.portadnn.<name>``.
 
@@ -119,6 +121,8 @@ def operator(
     fold
         As for ``torch.library.register_vmap``, for an operator that takes the mapped dimension into its batch. The
         others compute one sample after another.
+    kept
+        Whether `backward` asks for the output by :func:`result` instead of having it saved.
     """
     name = schema[: schema.index("(")]
     NAMES.append(name)
@@ -131,7 +135,7 @@ def operator(
         LIBRARY.impl(name, without_grad(kernel), key)
     torch.library.register_fake(qualified, fake, lib=LIBRARY)
     op = getattr(torch.ops.portadnn, name).default
-    made = Operator(op, kernel, setup, backward)
+    made = Operator(op, kernel, setup, backward, kept)
     mapped = fold or _one_by_one(made)
     torch.library.register_autograd(qualified, backward, setup_context=setup, lib=LIBRARY)
     made.function = function(
@@ -174,7 +178,7 @@ def _apply(function: Any) -> Callable[..., Any]:
     return super(torch.autograd.Function, function).apply
 
 
-def direct(name: str, setup: Any, backward: Any) -> Callable[..., Any]:
+def direct(name: str, setup: Any, backward: Any, kept: bool = False) -> Callable[..., Any]:
     """Return a call that autograd knows the gradient of; its last argument makes it of the others, the tensors."""
 
     def forward(ctx: Any, *args: Any) -> Any:
@@ -182,9 +186,23 @@ def direct(name: str, setup: Any, backward: Any) -> Callable[..., Any]:
         output = call(args[:-1])
         setup(ctx, (*args[:-1], *call.numbers), output)
         ctx.call = call
+        if kept and ctx.needs_input_grad[0]:
+            ctx.kept = output.detach(), output._version
         return output
 
     return _apply(function(f"{name}_direct", forward=forward, backward=backward))
+
+
+def result(ctx: Any, again: Callable[[], torch.Tensor]) -> torch.Tensor:
+    """Return the result of an operator with `kept` in its backward pass: computed again where a program wrote over it.
+
+    PyTorch's own operators do not need it for their gradients, so that programs may.
+    """
+    y, version = getattr(ctx, "kept", (None, 0))
+    if y is None or y._version != version:
+        return again()
+    found: torch.Tensor = y
+    return found
 
 
 def _one_by_one(operation: Any) -> Callable[..., Any]:

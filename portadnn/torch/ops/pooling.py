@@ -14,7 +14,7 @@ from portadnn.errors import BadParam, NotSupported
 
 from .handles import handle_for
 from .layout import check_rank, dense, like, memory_format, new, spread, volume
-from .library import autocast, operator
+from .library import autocast, operator, result
 from .repeat import repeated
 from .twice import again, pooling_gradient
 
@@ -55,11 +55,14 @@ def _fake(x: torch.Tensor, mode: str, window: Ints, padding: Ints, stride: Ints,
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
     x, *geometry = inputs
     ctx.geometry = geometry
-    ctx.save_for_backward(x, output)
+    ctx.save_for_backward(x)
 
 
 def _backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
-    x, y = ctx.saved_tensors
+    (x,) = ctx.saved_tensors
+    y = dy  # averages' gradients do not read it
+    if ctx.geometry[0] == "max":
+        y = result(ctx, lambda: pooling(x, *ctx.geometry))
     return (pooling_backward(y, dy, x, *ctx.geometry), *[None] * 5)
 
 
@@ -89,7 +92,7 @@ pooling_backward = operator(
     _gradient_fake,
     *again(pooling_gradient),
 )
-pooling = operator(f"pooling(Tensor x, {_GEOMETRY}) -> Tensor", _forward, _fake, _backward, _setup, _fold)
+pooling = operator(f"pooling(Tensor x, {_GEOMETRY}) -> Tensor", _forward, _fake, _backward, _setup, _fold, kept=True)
 
 
 def _batched(spatial: int, x: torch.Tensor) -> torch.Tensor:

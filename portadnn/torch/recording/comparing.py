@@ -26,6 +26,7 @@ from ...enums import DataType
 from ...errors import BadParam, DnnError
 from ...graph.operation_graph import OperationGraph
 from ...handle import Handle
+from ...ops.batch_norm import BatchNormalizationForwardInference, BatchNormalizationForwardTraining
 from ...ops.convolution.calls import Convolution
 from ...ops.pooling import PoolingBackward
 from ...problem import Problem, TensorSpec
@@ -177,7 +178,12 @@ class Comparer(Watch):
                     "transforms": engine.transforms or side == TORCH,
                     "product": product,
                 }
-                due, bound, unknown = bounds(problem, name, want[name], sums.get(name), **how)
+                absolute, added = sums.get(name), _added(computation.tensors[name]) if side == TORCH else None
+                if added is not None and absolute is not None:
+                    absolute = absolute + added
+                due, bound, unknown = bounds(problem, name, want[name], absolute, **how)
+                if added is not None:  # rounded with it, and again when it was taken off
+                    bound = bound + computation.tensors[name].spec.dtype.limits.eps * (np.abs(want[name]) + added)
                 if side == TORCH and name in sums:
                     bound = bound + _roundings(problem) * np.where(np.isfinite(sums[name]), np.abs(sums[name]), 0.0)
                 off = compare(problem, name, outputs[name], due, bound, unknown)
@@ -227,12 +233,25 @@ class Comparer(Watch):
 def _roundings(problem: Problem) -> float:
     """Return by what share of the absolute terms PyTorch's own result may be off besides (docs/torch-differences.md).
 
-    Its gradients of pooling on CPUs are added up in 16 bits where windows overlap, with a rounding for each.
+    On CPUs its gradients of pooling are added up in 16 bits where windows overlap, with a rounding for each, and a batch
+    norm with parameters of 16 bits is a line whose slope and offset are rounded to these.
     """
     unit = _UNITS.get(problem.tensors[0].dtype)
-    if unit is None or not isinstance(problem, PoolingBackward):
+    if unit is None:
+        return 0.0
+    if isinstance(problem, (BatchNormalizationForwardInference, BatchNormalizationForwardTraining)):
+        return 3 * unit
+    if not isinstance(problem, PoolingBackward):
         return 0.0
     return unit * math.prod(-(-w // s) for w, s in zip(problem.window, problem.stride, strict=True))
+
+
+def _added(operand: Operand) -> Array | None:
+    """Return the size of what a call added to a result before it was rounded."""
+    if not isinstance(operand, Apart) or operand.added is None:
+        return None
+    found: Array = np.abs(operand.added().detach().double().cpu().numpy())
+    return found
 
 
 def _specs(problem: Problem) -> zip[tuple[str, TensorSpec]]:
@@ -259,7 +278,7 @@ def _array(operand: Operand) -> Array | None:
     host = operand.detach().cpu()
     if str(host.dtype) == "torch.bfloat16":
         return _bfloat16(host)
-    return np.array(host.resolve_conj().numpy())
+    return np.array(host.resolve_conj().resolve_neg().numpy())
 
 
 def _bfloat16(host: Any) -> Array:

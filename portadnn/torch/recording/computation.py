@@ -39,12 +39,15 @@ class Apart:
         What has the same key in several calls is the same memory; None where each call has its own.
     rounded : bool
         Whether the call has it in another type: a result of that type is rounded more than the problem's.
+    added : callable or None
+        Returns what the call adds to a result, which `make` takes off again: it was rounded with that.
     """
 
     spec: TensorSpec
     make: Callable[[], Tensor] | None = None
     key: Any = None
     rounded: bool = False
+    added: Callable[[], Tensor] | None = None
 
 
 Operand: TypeAlias = Any  # a tensor, or what is apart

@@ -15,7 +15,7 @@ from ...ops.convolution.calls import (
 )
 from ...ops.convolution.fused import ConvolutionBiasActivationForward
 from ...ops.tensor import AddTensor
-from .computation import Arguments, Computation, Tensor, aten, images, pose, tuple_of
+from .computation import Apart, Arguments, Computation, Tensor, aten, images, pose, spec_of, tuple_of
 
 
 def _geometry(a: Arguments, tensor: Tensor) -> dict[str, Any]:
@@ -64,9 +64,7 @@ def _forward(a: Arguments, out: Any, compared: bool) -> list[Computation]:
 
 def _without(y: Tensor, bias: Tensor) -> Any:
     """Return a transposed convolution's result before the bias was added."""
-    from .computation import Apart, spec_of
-
-    return Apart(spec_of(y), lambda: y - _bias(bias, y))
+    return Apart(spec_of(y), lambda: y - _bias(bias, y), added=lambda: _bias(bias, y))
 
 
 @aten("convolution", "convolution_backward.default")

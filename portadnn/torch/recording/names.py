@@ -15,6 +15,7 @@ _INNER = (_OURS, _TORCH)
 _CLI = str(Path(_OURS).parents[1] / "cli")
 _COMPILED = "_orig_mod."  # what torch.compile puts before names
 MOST = 1 << 18  # autograd nodes whose modules are remembered
+_node, _number, _trains = torch._C._current_autograd_node, torch.autograd._get_sequence_nr, torch.is_grad_enabled
 
 
 class Modules:
@@ -61,15 +62,15 @@ class Modules:
         if self._stack:
             module = self._stack[-1]
             return self._names.get(id(module), "") or type(module).__name__
-        node = torch._C._current_autograd_node()
+        node = _node()
         return "" if node is None else self._nodes.get(node._sequence_nr(), "")
 
     def note(self, name: str) -> None:
         """Remember that the autograd node that was made last belongs to a module."""
-        if name and torch.is_grad_enabled():
+        if name and _trains():
             if len(self._nodes) >= MOST:
                 self._nodes.clear()
-            self._nodes[torch.autograd._get_sequence_nr() - 1] = name
+            self._nodes[_number() - 1] = name
 
 
 def site() -> tuple[str, int]:

@@ -20,15 +20,14 @@ from ...handle import log
 from ...problem import Problem
 from ...recording.encode import MOST_TEXT, spec_json
 from ...recording.writer import Writer
-from .computation import Entry, Tensor
+from .computation import Tensor
 from .graphs import as_json
-from .seen import MOST, Pattern, Placed, Posed, pattern_of, signature
-from .watching import Made, Watch
+from .seen import MOST, NOTHING, Pattern, Placed, Posed, look_up, pattern_of, remember
+from .watching import Call, Known, Made, Watch
 
 APART = 1 << 50  # where memory begins that the program does not have: above all addresses of processes
 _ALIGNED = 256
-_NOTHING = Pattern("", "", "cpu", "", ())  # of calls that are none of cuDNN's
-_PATTERNS: dict[Any, Pattern] = {}  # by operator and signature
+_thread = threading.get_ident
 _STORAGES = 1 << 14  # storages whose contents are remembered, before those that are gone are looked for
 
 
@@ -64,7 +63,7 @@ class Recorder(Watch):
         self._apart: dict[Any, int] = {}
         self._next = APART
         self._form_count = 0
-        self._storages: dict[int, tuple[Any, int]] = {}
+        self._storages: dict[int, list[Any]] = {}  # a weak reference, and the version that was written last
 
     def _failed(self, error: OSError) -> None:
         log.warning("the recording %s ends here: %s", self.path, error)
@@ -93,35 +92,34 @@ class Recorder(Watch):
 
     # lines
 
-    def operator(self, call: Made, func: Any, entry: Entry | None, args: Any, kwargs: Any, out: Any) -> None:
+    def operator(self, known: Known, func: Any, args: Any, kwargs: Any, out: Any, call: Call) -> None:
         """Write a call of an operator as the last of its kind was, or translate it."""
-        told = signature(args, kwargs, out)
+        told = look_up(func, args, kwargs, out)
         if told is None:
-            super().operator(call, func, entry, args, kwargs, out)
+            super().operator(known, func, args, kwargs, out, call)
             return
-        key = (func, told[0])
-        pattern = _PATTERNS.get(key)
+        pattern = told.pattern
         if pattern is None:
-            self._leaves, self._pattern = told[1], _NOTHING
-            super().operator(call, func, entry, args, kwargs, out)
-            if self._pattern is not None:
-                if len(_PATTERNS) >= MOST:
-                    _PATTERNS.clear()
-                _PATTERNS[key] = self._pattern
+            self._leaves, self._pattern = told.leaves, NOTHING
+            super().operator(known, func, args, kwargs, out, call)
             self._leaves = []
-        elif pattern is not _NOTHING:
+            if self._pattern is not None:
+                remember(told.key, self._pattern)
+        elif pattern is not NOTHING:
             self.count(pattern.kind, pattern.function, pattern.why_not)
-            self._write(call, pattern, told[1])
+            self._write(call, pattern, told.leaves, told.addresses)
 
     def made(self, call: Made) -> None:
         """Write a call that was translated."""
         pattern, leaves = pattern_of(call, self._leaves)
         self._pattern = pattern if pattern.repeats(len(self._leaves)) else None
-        self._write(call, pattern, leaves)
+        place = Call(call.module, call.site, call.start, call.seconds)
+        self._write(place, pattern, leaves, [leaf.data_ptr() for leaf in leaves] if pattern.problems else ())
 
-    def _write(self, call: Made, pattern: Pattern, leaves: Sequence[Tensor]) -> None:
-        """Write a line for each of a call's problems, and one that says why there is none."""
-        key = (pattern, call.module, call.site, threading.get_ident())
+    def _write(self, call: Call, pattern: Pattern, leaves: Sequence[Tensor], addresses: Sequence[int]) -> None:
+        """Write a line for each of a call's problems, or one that says why there is none."""
+        module, site, start, seconds = call
+        key = (pattern, module, site, _thread())
         forms = self._known.get(key)
         if forms is None:
             forms = [self._form(call, pattern, posed) for posed in pattern.problems or (None,)]
@@ -130,25 +128,24 @@ class Recorder(Watch):
             self._known[key] = forms
         append = self._writer.queue.append
         if pattern.why_not:
-            append((forms[0][0], call.start, call.seconds, (), (), ""))
+            append((forms[0][0], start, seconds, (), (), ""))
             return
-        seconds = call.seconds / len(pattern.problems)
+        seconds /= len(forms)
         for posed, (form, apart) in zip(pattern.problems, forms, strict=True):
-            addresses, fresh = self._places(posed, apart, leaves, call.in_place)
-            more = f',"fresh":[{",".join(map(str, fresh))}]' if fresh else ""
-            append((form, call.start, seconds, addresses, posed.numbers, more))
+            places, more = self._places(posed, apart, leaves, addresses, pattern.in_place)
+            append((form, start, seconds, places, posed.numbers, more))
 
-    def _form(self, call: Made, pattern: Pattern, posed: Posed | None) -> tuple[int, list[int]]:
+    def _form(self, call: Call, pattern: Pattern, posed: Posed | None) -> tuple[int, list[int]]:
         """Return the form of a call, new where there is none, and the addresses of the memory that it has apart."""
         what = pattern.why_not if posed is None else posed.problem
-        key = (call.function, call.module, call.site, what, pattern.device, threading.get_ident())
+        key = (pattern.function, call.module, call.site, what, pattern.device, _thread())
         found = self._forms.get(key)
         if found is not None:
             return found
         facts: dict[str, Any] = {
             "library": "torch",
-            "function": call.function,
-            "arguments": {"kind": call.kind},
+            "function": pattern.function,
+            "arguments": {"kind": pattern.kind},
             "site": list(call.site),
             "thread": threading.get_native_id(),
             "handle": self._handle(pattern.device),
@@ -208,34 +205,37 @@ class Recorder(Watch):
         return address
 
     def _places(
-        self, posed: Posed, apart: Sequence[int], leaves: Sequence[Tensor], in_place: bool
-    ) -> tuple[list[int], list[int]]:
-        """Return the addresses of a problem's tensors, and ranges of memory whose contents come from elsewhere."""
-        addresses, fresh = [], []
-        for operand, given in zip(posed.operands, apart, strict=True):
-            if operand.leaf < 0:
-                addresses.append(given)
-                if operand.filled:
-                    fresh += [given, operand.size]
+        self, posed: Posed, apart: Sequence[int], leaves: Sequence[Tensor], addresses: Sequence[int], in_place: bool
+    ) -> tuple[list[int], str]:
+        """Return the addresses of a problem's tensors, and as text the memory whose contents come from elsewhere."""
+        places, fresh = [], ""
+        for (leaf, written, size, _, filled), given in zip(posed.operands, apart, strict=True):
+            if leaf < 0:
+                places.append(given)
+                if filled:
+                    fresh += f"{given},{size},"
                 continue
-            tensor, written = leaves[operand.leaf], operand.written
-            addresses.append(tensor.data_ptr())
+            tensor = leaves[leaf]
+            places.append(addresses[leaf])
             storage = tensor.untyped_storage()
             version = 0 if tensor.is_inference() else tensor._version
             if written:
                 version += in_place
             known = self._storages.get(storage._cdata)
-            if known is None or known[1] != version:
-                if known is None or not written:
-                    fresh += [storage.data_ptr(), storage.nbytes()]
+            if known is None:
                 self._remember(storage, version)
-        return addresses, fresh
+            elif known[1] != version:
+                known[1] = version
+            else:
+                continue
+            if known is None or not written:
+                fresh += f"{storage.data_ptr()},{storage.nbytes()},"
+        return places, f',"fresh":[{fresh[:-1]}]' if fresh else ""
 
     def _remember(self, storage: Any, version: int) -> None:
         if len(self._storages) >= _STORAGES:
             self._storages = {key: known for key, known in self._storages.items() if not known[0].expired()}
-        known = self._storages.get(storage._cdata)
-        self._storages[storage._cdata] = (StorageWeakRef(storage) if known is None else known[0], version)
+        self._storages[storage._cdata] = [StorageWeakRef(storage), version]
 
 
 @functools.lru_cache(4096)

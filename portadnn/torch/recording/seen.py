@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -17,8 +17,7 @@ _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer"
 _ELSEWHERE = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """Where a tensor of a problem lies.
 
     Attributes
@@ -40,8 +39,7 @@ class Placed:
     filled: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Posed:
+class Posed(NamedTuple):
     """A problem of a call, the names and values of its numbers, and where its tensors lie."""
 
     problem: Problem
@@ -57,6 +55,7 @@ class Pattern:
     function: str
     kind: str
     device: str
+    in_place: bool
     why_not: str
     problems: tuple[Posed, ...]
 
@@ -64,6 +63,10 @@ class Pattern:
         """Tell whether all memory is that of the call's own tensors, of which there are so many, or of no call."""
         operands = [operand for posed in self.problems for operand in posed.operands]
         return all(operand.leaf < leaves and operand.key is None for operand in operands)
+
+
+NOTHING = Pattern("", "", "cpu", False, "", ())  # of calls that are none of cuDNN's
+_PATTERNS: dict[tuple[Any, ...], Pattern] = {}
 
 
 def pattern_of(call: Made, leaves: Sequence[Tensor]) -> tuple[Pattern, list[Tensor]]:
@@ -88,40 +91,54 @@ def pattern_of(call: Made, leaves: Sequence[Tensor]) -> tuple[Pattern, list[Tens
             operands.append(Placed(places[memory], written))
         numbers = computation.numbers
         problems.append(Posed(computation.problem, tuple(numbers), tuple(numbers.values()), tuple(operands)))
-    return Pattern(call.function, call.kind, device or "cpu", call.why_not, tuple(problems)), found
+    head = (call.function, call.kind, device or "cpu", call.in_place, call.why_not)
+    return Pattern(*head, tuple(problems)), found
 
 
 def _memory(tensor: Tensor) -> tuple[int, int]:
     return tensor.untyped_storage()._cdata, tensor.data_ptr()
 
 
-def signature(args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> tuple[Any, list[Tensor]] | None:
-    """Return all that a translation may depend on, and the tensors; None where that cannot be told.
+class Told(NamedTuple):
+    """All that a call's translation may depend on, its tensors, where they begin, and what such a call has become."""
+
+    key: tuple[Any, ...]
+    leaves: list[Tensor]
+    addresses: list[int]
+    pattern: Pattern | None
+
+
+def look_up(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], out: Any) -> Told | None:
+    """Return all that a translation may depend on; None where that cannot be told.
 
     That is type, dims, strides, alignment and device of tensors, which of them begin at one address, all other values,
     and what PyTorch lets GPUs round.
     """
     leaves: list[Tensor] = []
-    words: list[Any] = []
+    addresses: list[int] = []
+    words: list[Any] = [func]
     try:
-        _append((*args, out), leaves, words)
-        if kwargs:
-            words += kwargs
-            _append(tuple(kwargs.values()), leaves, words)
-        addresses = [leaf.data_ptr() for leaf in leaves]
-        hash(key := tuple(words))
+        _append((args, out, *kwargs.items()) if kwargs else (args, out), leaves, addresses, words)
+        if len(set(addresses)) != len(addresses):
+            words += map(addresses.index, addresses)
+        if leaves and leaves[0].is_cuda:
+            backend = torch.backends.cudnn
+            words += (backend.enabled, backend.allow_tf32)
+        key = tuple(words)
+        return Told(key, leaves, addresses, _PATTERNS.get(key))
     except (RuntimeError, NotImplementedError, TypeError):  # sparse tensors, and others of other libraries
         return None
-    if len(set(addresses)) != len(addresses):
-        key = (*key, *map(addresses.index, addresses))
-    if any(leaf.is_cuda for leaf in leaves):
-        backend = torch.backends.cudnn
-        key = (*key, backend.enabled, backend.allow_tf32)
-    return key, leaves
 
 
-def _append(values: Sequence[Any], leaves: list[Tensor], words: list[Any]) -> None:
-    """Append the tensors among some values, and what tells them.
+def remember(key: tuple[Any, ...], pattern: Pattern) -> None:
+    """Keep what a call has become for the next of its kind."""
+    if len(_PATTERNS) >= MOST:
+        _PATTERNS.clear()
+    _PATTERNS[key] = pattern
+
+
+def _append(values: Any, leaves: list[Tensor], addresses: list[int], words: list[Any]) -> None:
+    """Append the tensors among some values, where they begin, and what tells them.
 
     Raises
     ------
@@ -130,12 +147,15 @@ def _append(values: Sequence[Any], leaves: list[Tensor], words: list[Any]) -> No
     """
     words.append(len(values))
     for value in values:
-        if type(value) in _PLAIN:
+        kind = type(value)
+        if kind in _PLAIN:
+            address = value.data_ptr()
             leaves.append(value)
-            words += (value.dtype, value.device, value.shape, value.stride(), value.data_ptr() % ALIGNMENT == 0)
-        elif isinstance(value, (list, tuple)):
-            _append(value, leaves, words)
+            addresses.append(address)
+            words += (value.dtype, value.device, value.shape, value.stride(), address % ALIGNMENT)
+        elif kind is tuple or kind is list:
+            _append(value, leaves, addresses, words)
         elif is_tensor(value):
-            raise TypeError(type(value).__name__)
+            raise TypeError(kind.__name__)
         else:
             words.append(value)

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -33,6 +33,16 @@ _RELEVANT = {  # words in names of operators that cuDNN's are likely to be
 }
 _NOT = ("linalg", "norm_except_dim", "weight_norm", "renorm", "embedding", "unpool", "aten.norm", "aten._foreach")
 MOST_RANGES = 1 << 16
+_clock = time.perf_counter
+
+
+class Call(NamedTuple):
+    """Where and when a program made a call: the module's name, file and line, and seconds."""
+
+    module: str
+    site: tuple[str, int]
+    start: float
+    seconds: float
 
 
 @dataclass
@@ -64,21 +74,39 @@ class Made:
     in_place: bool = False
 
 
-@functools.lru_cache(4096)
-def _known(func: Any) -> tuple[str, Entry | None, str, bool]:
-    """Return an operator's name, its translation, its kind, and whether it is to be met in its parts."""
-    if func.namespace != "aten":
-        return "", None, "", False
-    full = f"{func._schema.name.partition('::')[2]}.{func._schema.overload_name or 'default'}"
-    entry = TABLE.get(full)
-    name = f"aten.{full}"
-    if entry is not None:
-        return name, entry, entry.kind, False
-    composite = torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
-    kind = next((kind for word, kind in _RELEVANT.items() if word in name), "")
-    if any(word in name for word in _NOT):
-        kind = ""
-    return name, None, kind, composite
+class Known(NamedTuple):
+    """What is known of an operator: its name, kind and translation, and whether it is to be met in its parts."""
+
+    function: str
+    kind: str
+    entry: Entry | None
+    composite: bool
+    in_place: bool
+
+
+_KNOWN: dict[Any, Known | None] = {}
+
+
+def _know(func: Any) -> Known | None:
+    """Look at an operator that has not been called before; None of one that is none of cuDNN's."""
+    found = None
+    if isinstance(func, torch._ops.OpOverload) and func.namespace == "aten":
+        full = f"{func._schema.name.partition('::')[2]}.{func._schema.overload_name or 'default'}"
+        entry = TABLE.get(full)
+        name = f"aten.{full}"
+        kind = next((kind for word, kind in _RELEVANT.items() if word in name), "")
+        if any(word in name for word in _NOT):
+            kind = ""
+        if entry is not None:
+            kind = entry.kind
+        composite = entry is None and torch._C._dispatch_has_kernel_for_dispatch_key(
+            func.name(), "CompositeImplicitAutograd"
+        )
+        if kind or composite:
+            in_place = name.partition(".default")[0].endswith("_")
+            found = Known(name.removesuffix(".default"), kind, entry, composite, in_place)
+    _KNOWN[func] = found
+    return found
 
 
 class _Functions(TorchFunctionMode):
@@ -152,38 +180,38 @@ class Watch(TorchDispatchMode):
     # calls
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        # Between two large operators nothing of this is in the processor's caches: each function counts.
         kwargs = kwargs or {}
-        if not isinstance(func, torch._ops.OpOverload):
+        known = _KNOWN[func] if func in _KNOWN else _know(func)
+        if known is None or self._inside:
             return func(*args, **kwargs)
-        name, entry, kind, composite = _known(func)
-        if self._inside or not (kind or composite):
-            return func(*args, **kwargs)
-        if composite and entry is None:
+        if known.composite:
             with _Again(self):
                 return func.decompose(*args, **kwargs)
-        if self._of_whole() or _unreal(args):
+        if self._starts and self._of_whole():
             return func(*args, **kwargs)
         module = self.modules.current()
-        start = time.perf_counter()
+        start = _clock()
         out = func(*args, **kwargs)
-        seconds = time.perf_counter() - start
+        seconds = _clock() - start
         self.modules.note(module)
-        call = Made(name.removesuffix(".default"), kind, module, site(), start, seconds)
-        call.in_place = name.partition(".default")[0].endswith("_")
         self._inside += 1
         try:
-            self.operator(call, func, entry, args, kwargs, out)
+            self.operator(known, func, args, kwargs, out, Call(module, site(), start, seconds))
         finally:
             self._inside -= 1
         return out
 
-    def operator(self, call: Made, func: Any, entry: Entry | None, args: Any, kwargs: Any, out: Any) -> None:
+    def operator(self, known: Known, func: Any, args: Any, kwargs: Any, out: Any, call: Call) -> None:
         """Translate a call of an operator, count it and pass it on."""
-        if entry is None:
-            self._translated(call, _untranslated)
+        if _unreal(args):
+            return
+        made = Made(known.function, known.kind, *call, in_place=known.in_place)
+        if known.entry is None:
+            self._translated(made, _untranslated)
         else:
-            translate = entry.translate
-            self._translated(call, lambda: translate(by_name(func._schema, args, kwargs), out, self.compared))
+            translate = known.entry.translate
+            self._translated(made, lambda: translate(by_name(func._schema, args, kwargs), out, self.compared))
 
     def _take(self, call: Made, translate: Callable[[], Sequence[Computation]]) -> None:
         """Do so with a call of a function, without looking at what that takes."""
@@ -217,8 +245,6 @@ class Watch(TorchDispatchMode):
 
     def _of_whole(self) -> bool:
         """Tell whether the gradient that is being computed is part of a function that was seen as a whole."""
-        if not self._starts:
-            return False
         node = torch._C._current_autograd_node()
         if node is None:
             return False
