@@ -111,6 +111,23 @@ def test_sums_of_overlapping_windows_in_16_bits(dtype: Any) -> None:
         assert "max_pool2d_with_indices_backward" in run().differences[0].function
 
 
+def test_what_pytorch_rounds_with_other_numbers_is_no_difference() -> None:
+    """A transposed convolution's bias is taken off its result; batch norms in 16 bits round their slopes to these."""
+    torch.manual_seed(0)
+    wide = nn.ConvTranspose2d(4, 3, 3, 2, 1)
+    nn.init.constant_(wide.bias, 20.0)
+    negated = torch.randn(1, 2, 5, 5, dtype=torch.complex64).conj().imag  # which PyTorch does when it is read
+    with dnn.Handle("reference") as handle:
+        comparer = Comparer(handle)
+        with comparer:
+            nn.functional.conv2d(negated, torch.randn(2, 2, 3, 3))
+            for dtype in (torch.float32, torch.bfloat16):
+                wide.to(dtype)(torch.randn(2, 4, 9, 7).relu().to(dtype))
+                nn.BatchNorm2d(3).to(dtype)(torch.randn(2, 3, 9, 8).to(dtype))
+    assert not comparer.differences
+    assert comparer.compared_calls == {"convolution": 3, "activation": 2, "norm": 2}
+
+
 class Faulty(TorchDispatchMode):
     """PyTorch with a fault in one operator, for tensors that a function chooses."""
 
@@ -142,6 +159,61 @@ def test_a_fault_of_pytorch_is_named(name: str, operator: str, chosen: Any, modu
     first = comparer.differences[0]
     assert (first.target, first.module, first.function) == ("torch", module, operator.removesuffix(".default"))
     assert "times the tolerance" in first.message
+    assert {difference.target for difference in comparer.differences} == {"torch"}
+
+
+class Wrong(TorchDispatchMode):
+    """PyTorch with an operator that computes something else where a function says so."""
+
+    def __init__(self, operator: str, instead: Callable[..., Any]) -> None:
+        super().__init__()
+        self.operator, self.instead = f"aten.{operator}", instead
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if str(func) == self.operator:
+            return self.instead(func, *args)
+        return func(*args, **(kwargs or {}))
+
+
+def shifted(func: Any, x: Any, w: Any, *rest: Any) -> Any:
+    if tuple(w.shape[:2]) != (8, 16):
+        return func(x, w, *rest)
+    bias, stride, _, *others = rest
+    return func(nn.functional.pad(x, (2, 0, 1, 1)), w, bias, stride, [0, 0], *others)  # two columns before, none behind
+
+
+def turned(func: Any, bias: Any, x: Any, w: Any) -> Any:
+    return func(bias, x, w.t() if tuple(w.shape) == (16, 16) else w)
+
+
+def scaled(func: Any, dy: Any, x: Any, w: Any, *rest: Any) -> Any:
+    dx, dw, db = func(dy, x, w, *rest)
+    return dx, dw * 1.001 if tuple(w.shape) == (32, 32, 3, 3) else dw, db
+
+
+def unbiased(func: Any, x: Any, w: Any, bias: Any, *rest: Any) -> Any:
+    return func(x, w, None if tuple(w.shape[2:]) == (1, 1) else bias, *rest)
+
+
+SEEDED = [
+    ("unet", "native_group_norm.default", lambda f, *a: f(*a[:7], 1e-2 if a[0].shape[1] == 32 else a[7]), "middle.1"),
+    ("transformer", "addmm.default", turned, "layers.0.out"),
+    ("unet", "convolution.default", shifted, "up.0.0"),
+    ("resnet50", "convolution_backward.default", scaled, "layers.2.0.conv2"),
+    ("unet", "convolution.default", unbiased, "head"),
+]
+
+
+@pytest.mark.parametrize(("name", "operator", "instead", "module"), SEEDED)
+def test_wrong_layers_are_named(name: str, operator: str, instead: Any, module: str) -> None:
+    """An epsilon, a transposed weight, a padding, the scale of a gradient, and a bias that is left out."""
+    comparer = compared("reference", name, Wrong(operator, instead))
+    first = comparer.differences[0]
+    assert (first.target, first.module, first.function) == (
+        "torch",
+        module,
+        f"aten.{operator.removesuffix('.default')}",
+    )
     assert {difference.target for difference in comparer.differences} == {"torch"}
 
 

@@ -250,6 +250,31 @@ def test_attention_drops_weights():
     torch.testing.assert_close(dropped.mean(0, keepdim=True), want, rtol=0.2, atol=0.15)
 
 
+OVERWRITTEN = {
+    "max_pool2d": {"kernel_size": 3, "stride": 2, "padding": 1},
+    "avg_pool2d": {"kernel_size": 2},
+    "adaptive_max_pool2d": {"output_size": 2},
+    "relu6": {},
+    "elu": {"alpha": 0.5},
+    "silu": {},
+    "local_response_norm": {"size": 3},
+}
+
+
+@pytest.mark.parametrize("seen", [False, True])
+@pytest.mark.parametrize("name", OVERWRITTEN)
+def test_results_may_be_written_over(name, seen):
+    """As by an activation in place or a sum behind them: PyTorch's own gradients do not read these results, either."""
+    x = torch.randn(2, 4, 6, 6, generator=torch.Generator().manual_seed(0)).mul_(5).requires_grad_()
+    found = []
+    for function, backend in ((getattr(functional, name), {}), (getattr(ops, name), {"backend": "reference"})):
+        with torch.autograd.profiler.profile(enabled=seen):  # which the dispatcher has to see
+            y = function(x, **OVERWRITTEN[name], **backend)
+        torch.relu_(y.add_(0.5))
+        found.append(torch.autograd.grad(y.square().sum(), x)[0])
+    torch.testing.assert_close(*found)
+
+
 def test_empty_batches():
     x = torch.zeros(0, 3, 8, 8, requires_grad=True)
     w = torch.randn(4, 3, 3, 3, requires_grad=True)
@@ -257,6 +282,10 @@ def test_empty_batches():
     assert y.shape == (0, 4, 3, 3)
     y.sum().backward()
     assert x.grad.shape == x.shape and not w.grad.any()
+
+
+def nested(x):
+    return torch.nested.nested_tensor(list(x))
 
 
 @pytest.mark.parametrize(
@@ -267,6 +296,9 @@ def test_empty_batches():
         (lambda x, w: ops.conv2d(x, w, backend="opengl"), "backend: expected auto or one of"),
         (lambda x, w: ops.conv2d(x, w, padding="full"), "padding: expected numbers, 'valid' or 'same'"),
         (lambda x, w: ops.conv2d(x[0, 0], w), "x: expected 3 or 4 dims"),
+        (lambda x, w: ops.conv2d(x.numpy(), w), "x: expected a torch.Tensor, got ndarray"),
+        (lambda x, w: ops.conv2d(x.to_sparse(), w), "x: expected a dense tensor, got one of layout sparse_coo"),
+        (lambda x, w: ops.max_pool2d(nested(x), 2), "x: expected a dense tensor, got a nested one"),
         (lambda x, w: ops.max_pool2d(x, 2, dilation=2), "dilation: expected 1"),
         (lambda x, w: ops.max_pool2d(x, 2, padding=2), "padding: expected at most half of kernel_size"),
         (lambda x, w: ops.batch_norm(x, None, None), "running_mean: expected statistics, without training"),
@@ -280,6 +312,7 @@ def test_empty_batches():
         (lambda x, w: ops.conv2d(x.to("meta"), w.to("meta"), backend="auto").shape == (2, 4, 3, 3) or 1 / 0, None),
     ],
 )
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 def test_refusals(call, message):
     x, w = torch.randn(2, 3, 5, 5), torch.randn(4, 3, 3, 3)
     if message is None:

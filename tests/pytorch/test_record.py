@@ -250,6 +250,45 @@ def test_contents_that_others_wrote_are_filled_anew(tmp_path: Path) -> None:
     assert fresh == [True, False, True]
 
 
+def test_calls_that_came_before_are_written_alike(tmp_path: Path) -> None:
+    """A step is written as the one before it was; memory is each call's own, also of calls whose tensors were one."""
+    make, size = SMALL["unet"]
+    model, x = make(), torch_models.inputs("unet", 2, size)
+    _, recording = recorded(tmp_path, lambda: torch_models.train(model, x, 2))
+    lines = [(event.function, event.module, event.problem or event.graph) for event in recording.events]
+    assert lines[: len(lines) // 2] == lines[len(lines) // 2 :]
+    a, b = torch.randn(3, 3), torch.randn(3, 3)
+
+    def program() -> None:
+        for one, other in ((a, a), (a, b), (b, b), (b, a)):
+            one @ other
+        torch.relu(a)
+        torch.relu_(a)
+        torch.relu_(b)
+
+    _, recording = recorded(tmp_path, program)
+    places = [list(dict(event.tensors).values()) for event in recording.events]
+    found = [[tensor["at"] for tensor in tensors] for tensors in places]
+    mine = {a.data_ptr(): "a", b.data_ptr(): "b"}
+    assert [[mine.get(at) for at in row][:2] for row in found[:4]] == [["a", "a"], ["a", "b"], ["b", "b"], ["b", "a"]]
+    assert [[mine.get(at) for at in row] for row in found[4:]] == [["a", None], ["a", "a"], ["b", "b"]]
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_reasons_are_told_each_time(tmp_path: Path) -> None:
+    sparse, numbers = torch.eye(3).to_sparse(), torch.ones(1, 1, 4, 4, dtype=torch.int64)
+
+    def program() -> None:
+        for _ in range(2):
+            sparse @ torch.ones(3, 2)
+            nn.functional.max_pool2d(numbers, 2)
+
+    recorder, recording = recorded(tmp_path, program)
+    assert set(recorder.left.values()) == {2}
+    reasons = [event.why_not for event in recording.events]
+    assert reasons == ["a tensor of layout sparse_coo", "numbers of int64"] * 2
+
+
 def test_the_commands(tmp_path: Path) -> None:
     path = str(tmp_path / "run.jsonl")
     words = ["python", torch_models.__file__, "lstm", "--size", "3", "--batch", "1"]

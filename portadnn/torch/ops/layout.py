@@ -78,7 +78,10 @@ def statistics_type(x: torch.Tensor) -> torch.dtype:
 
 
 def check_rank(x: torch.Tensor, name: str, *ranks: int) -> None:
-    """Demand a tensor of one of these numbers of dims."""
+    """Demand a dense tensor of one of these numbers of dims."""
+    if not torch.compiler.is_compiling() and (x.is_nested or x.layout is not torch.strided):
+        got = "a nested one" if x.is_nested else f"one of layout {str(x.layout).removeprefix('torch.')}"
+        raise BadParam(argument=name, expected="a dense tensor", got=got)
     if x.dim() not in ranks:
         raise BadParam(argument=name, expected=f"{' or '.join(map(str, ranks))} dims", got=tuple(x.shape))
 

@@ -9,6 +9,8 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils import _pytree
 
+from portadnn.errors import BadParam
+
 from .places import Place
 from .replay import Full, Repeating, hashable, layouts, without_grad
 from .twice import forward_mode_refusal, refusal
@@ -247,6 +249,8 @@ def autocast(
         Kinds of devices on which PyTorch casts for this operator.
     """
     first = next(t for t in tensors if t is not None)
+    if not isinstance(first, torch.Tensor):
+        raise BadParam(argument="x", expected="a torch.Tensor", got=type(first).__name__)
     kind = first.device.type
     if kind not in on or not torch.is_autocast_enabled(kind):
         return tensors

@@ -233,8 +233,8 @@ class Comparer(Watch):
 def _roundings(problem: Problem) -> float:
     """Return by what share of the absolute terms PyTorch's own result may be off besides (docs/torch-differences.md).
 
-    On CPUs its gradients of pooling are added up in 16 bits where windows overlap, with a rounding for each, and a batch
-    norm with parameters of 16 bits is a line whose slope and offset are rounded to these.
+    On CPUs its gradients of pooling are added up in 16 bits where windows overlap, with a rounding for each, and a
+    batch norm with parameters of 16 bits is a line whose slope and offset are rounded to these.
     """
     unit = _UNITS.get(problem.tensors[0].dtype)
     if unit is None:
