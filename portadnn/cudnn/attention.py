@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -150,6 +150,7 @@ class AttnDescriptor(Descriptor):
     def __init__(self) -> None:
         self.views: dict[Any, Any] = {}
         self.needed: dict[Any, tuple[int, int, int]] = {}
+        self.own: tuple[Any, Any] = (None, None)  # a dropout, and what stands for it; see _apart
 
 
 def cudnnSetAttnDescriptor(
@@ -313,6 +314,19 @@ def _step(handle: Handle, value: Sequences, array: Any, place: int) -> Any:
     return handle.device.wrap(TensorView(value.step(place), array, offset), "data")
 
 
+def _apart(handle: Handle, attnDesc: AttnDescriptor, attn: dnn.AttnDescriptor) -> dnn.AttnDescriptor:
+    """Return a descriptor whose second dropout has states of its own, where both have the same: two draws need two."""
+    first, post = attn.attn_dropout, attn.post_dropout
+    if first is None or post is None or not (first.dropout and post.dropout) or first.states is None:
+        return attn
+    if handle.device.address(first.states) != handle.device.address(post.states):
+        return attn
+    if attnDesc.own[0] is not post:
+        states = handle.empty_bytes(dnn.dropout_get_states_size(handle))
+        attnDesc.own = post, dnn.set_dropout_descriptor(handle, post.dropout, states, (post.seed + 1) % 2**64)
+    return replace(attn, post_dropout=attnDesc.own[1])
+
+
 def cudnnMultiHeadAttnForward(
     handle,
     attnDesc,
@@ -361,7 +375,8 @@ def cudnnMultiHeadAttnForward(
         windows = None if windows is None else windows[:, place : place + 1].copy()
         lengths[0] = [int(place < length) for length in qDesc.value.lengths]
     options = {"lengths_q": lengths[0], "lengths_kv": lengths[1], "windows": windows, "residuals": added}
-    dnn.multi_head_attn_forward(handle, q, k, v, w, settings.attention(), out=y, reserve=kept, **options)
+    attn = _apart(handle, attnDesc, settings.attention()) if training else settings.attention()
+    dnn.multi_head_attn_forward(handle, q, k, v, w, attn, out=y, reserve=kept, **options)
     if oDesc.value.padding is not None and place < 0:
         _pad(handle, oDesc.value, y)
 

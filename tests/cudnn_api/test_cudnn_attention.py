@@ -226,3 +226,33 @@ def test_sequences_that_do_not_fit_are_named():
         assert caught.value.argument.startswith(name)
     with pytest.raises(dnn.NotSupported, match="axes"):
         cudnn.cudnnSetSeqDataDescriptor(desc, kind, 4, (2, 1, 1, 4), [3, 0, 1, 2], 1, (2,), None)
+
+
+@everywhere()
+def test_one_dropout_descriptor_serves_both(handle):
+    """As in Dragon's operator: weights and outputs are dropped by masks that have nothing to do with each other."""
+    heads, steps, batch, size, share = 2, 32, 2, 32, 0.5
+    drop, desc = cudnn.cudnnCreateDropoutDescriptor(), cudnn.cudnnCreateAttnDescriptor()
+    states = handle.empty_bytes(cudnn.cudnnDropoutGetStatesSize(handle))
+    cudnn.cudnnSetDropoutDescriptor(drop, handle, share, states, cudnn.cudnnDropoutGetStatesSize(handle), 5)
+    kind = cudnn.CUDNN_DATA_FLOAT
+    settings = (0, heads, 0.0, kind, kind, cudnn.CUDNN_DEFAULT_MATH, drop, drop, *(size,) * 3, *(0,) * 4)
+    cudnn.cudnnSetAttnDescriptor(desc, *settings, steps, steps, batch, 1)
+    weights, room, kept = cudnn.cudnnGetMultiHeadAttnBuffers(handle, desc)
+    assert weights == 0
+    dims, lengths = (steps, batch, 1, size), handle.device.asarray(np.full(batch, steps, np.int32))
+    x_desc = sequences(dims, "TIME BATCH BEAM VECT", (steps,) * batch)
+    y_desc = sequences((*dims[:3], size * heads), "TIME BATCH BEAM VECT", (steps,) * batch)
+    x, found = handle.asarray(np.ones(dims, np.float32)), []
+    memory = 0, None, room, handle.empty_bytes(room), kept, handle.empty_bytes(kept)
+    for _ in range(2):
+        y = handle.asarray(np.zeros((*dims[:3], size * heads), np.float32))
+        given = lengths, lengths, x_desc, x, None, x_desc, x, x_desc, x, y_desc, y
+        cudnn.cudnnMultiHeadAttnForward(handle, desc, -1, [0] * steps, [steps] * steps, *given, *memory)
+        found.append(handle.to_numpy(y))
+    assert (found[0] != found[1]).any()
+    for y in found:  # each number: the share of weights that was kept, twice, or 0
+        assert abs((y == 0).mean() - share) < 0.05
+        sums = [np.unique(row[row != 0]) for row in y.reshape(-1, heads, size).reshape(-1, size)]
+        assert all(len(values) == 1 for values in sums if len(values))
+        assert len(np.unique(np.concatenate(sums))) > 5
