@@ -128,6 +128,7 @@ def small(env):
     return Layer(env, env.random(2, 3, 5, 5), env.random(4, 3, 3, 3), geometry((1, 1)))
 
 
+@every_backend()
 def test_without_find_there_is_no_convolution(env):
     layer = small(env)
     with pytest.raises(dnn.BadParam, match="call miopenFindConvolutionForwardAlgorithm first") as caught:
@@ -150,6 +151,7 @@ def test_find_counts_for_its_problem_only(env):
         layer.forward(algo, workspace, size)
 
 
+@every_backend()
 def test_find_counts_for_its_direction_and_handle_only(env):
     layer = small(env)
     perfs, workspace, size = layer.find()
@@ -162,6 +164,7 @@ def test_find_counts_for_its_direction_and_handle_only(env):
         small(other).forward(perfs[0].fwd_algo, *other.bytes(size))
 
 
+@every_backend()
 def test_an_algorithm_that_find_did_not_find(env):
     layer = small(env)
     perfs, workspace, size = layer.find()
@@ -186,6 +189,7 @@ def test_blending_is_refused_for_images_and_done_for_volumes(env):
     close(twice, 2.5 * once.astype(float))
 
 
+@every_backend()
 def test_a_workspace_that_is_too_small(env):
     layer = small(env)
     perfs, _, _ = layer.find()
@@ -252,6 +256,7 @@ def test_deterministic_attribute_keeps_atomics_out(env):
     assert miopen.miopenConvolutionBwdDataAlgoDirect in found
 
 
+@every_backend()
 def test_immediate_mode_needs_no_find(env):
     layer = small(env)
     want = convolve(env.host(layer.x), env.host(layer.w), (1, 1))
@@ -280,6 +285,7 @@ def test_fast_find_mode_estimates(env):
     close(found, convolve(env.host(layer.x), env.host(layer.w), (1, 1)), atol=1e-5)
 
 
+@every_backend()
 def test_convolution_bias_activation(env):
     x, w, bias, z = env.random(2, 3, 5, 5), env.random(4, 3, 3, 3), env.random(1, 4, 1, 1), env.random(2, 4, 5, 5)
     layer = Layer(env, x, w, geometry((1, 1)))
@@ -302,6 +308,7 @@ def test_other_types(env, dtype):
     close(layer.forward(perfs[0].fwd_algo, workspace, size), convolve(x, w, (1, 1)), rtol=2e-3, atol=2e-3)
 
 
+@every_backend()
 def test_immediate_gradients(env):
     layer = small(env)
     h, conv = env.h, layer.conv
@@ -350,6 +357,7 @@ def test_descriptors_say_what_they_were_set_to():
             miopen.miopenGetConvolutionNdForwardOutputDim(volume, x, w)
 
 
+@every_backend()
 def test_a_later_find_counts(env, monkeypatch):
     """What an earlier Find found of the same problem does not go on to run."""
     from portadnn.miopen.convolution import algorithms as convolution_algorithms

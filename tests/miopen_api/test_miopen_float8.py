@@ -165,6 +165,7 @@ def test_tensors_of_bytes(env, kind):
         np.testing.assert_array_equal(env.host(y) == 0x80, np.isnan(want).ravel())
 
 
+@every_backend()
 def test_what_descriptors_say(env):
     conv = miopen.miopenCreateConvolutionDescriptor()
     miopen.miopenInitConvolutionDescriptor(conv, miopen.miopenConvolution, 0, 0, 1, 1, 1, 1)

@@ -106,6 +106,7 @@ def test_strides_groups_and_half(env, letters):
         close(builder.run(), builder.value, *((2e-2, 1e-2) if dtype is np.float16 else (2e-5, 1e-5)))
 
 
+@every_backend()
 def test_channels_last(env):
     x = env.random(2, 4, 5, 6)
     desc = env.desc(2, 4, 5, 6, strides=(120, 1, 24, 4))
@@ -193,6 +194,7 @@ def add(plan, letter, xd):
 COMPILED = {"C", "CB", "CA", "CBA", "CN", "CNA", "CBN", "CBNA", "NA", "TA", "GD"}
 
 
+@every_backend()
 def test_sequences_that_are_refused(env):
     """All sequences of up to three operations, and some of four."""
     xd = env.desc(2, 4, 5, 6)
@@ -271,6 +273,7 @@ def test_a_plan_runs_again_with_other_arguments(env):
     close(env.host(out[1]), builder.value - bias, atol=1e-5)
 
 
+@every_backend()
 def test_what_execution_demands(env):
     builder = Builder(env, env.random(1, 4, 6, 6))
     builder.add_C()
@@ -305,6 +308,7 @@ def test_what_execution_demands(env):
     assert before.shape == env.host(y).shape
 
 
+@every_backend()
 def test_statistics_that_training_needs(env):
     plan = miopen.miopenCreateFusionPlan(miopen.miopenVerticalFusion, env.desc(2, 4, 5, 6, dtype=H))
     op = miopen.miopenCreateOpBatchNormForward(plan, miopen.miopenBNSpatial, True)

@@ -71,6 +71,7 @@ def test_leaky_relu_of_any_slope(env, alpha):
     close(env.host(dx), np.where(host > 0, 1.0, alpha) * change)
 
 
+@every_backend()
 def test_a_port_that_passes_zeros_to_tanh_gets_zeros(env):
     (xd, x), (yd, y) = env.pair(env.random(1, 2, 3, 4)), env.out(1, 2, 3, 4)
     miopen.miopenActivationForward(env.h, activation("TANH", 0, 0, 0), 1, xd, x, 0, yd, y)
@@ -156,6 +157,7 @@ def test_average_leaves_the_padding_out():
     assert (miopen.miopenPoolingAverage, miopen.miopenPoolingAverageInclusive) == (1, 2)
 
 
+@every_backend()
 @pytest.mark.parametrize(("mode", "corner"), [(1, 1.0), (2, 4 / 9)])
 def test_averages_of_ones_with_padding(env, mode, corner):
     xd, x = env.pair(np.ones((1, 1, 3, 3), np.float32))
@@ -185,6 +187,7 @@ class Max:
         miopen.miopenPoolingBackward(self.env.h, *where, workspace)
 
 
+@every_backend()
 def test_backward_needs_the_workspace_that_forward_filled(env):
     layer = Max(env)
     workspace, size = layer.workspace
@@ -202,6 +205,7 @@ def test_backward_needs_the_workspace_that_forward_filled(env):
         layer.backward(None)
 
 
+@every_backend()
 def test_one_workspace_for_two_layers_is_refused(env):
     first, second = Max(env, dims=(1, 2, 4, 4)), Max(env, dims=(1, 2, 4, 8))
     workspace, size = second.workspace
@@ -212,6 +216,7 @@ def test_one_workspace_for_two_layers_is_refused(env):
         first.backward(workspace)
 
 
+@every_backend()
 def test_workspace_sizes_and_index_types(env):
     layer = Max(env, (4, 4), (2, 3, 16, 16))
     sizes = []
@@ -227,6 +232,7 @@ def test_workspace_sizes_and_index_types(env):
         layer.forward(True, workspace, count)
 
 
+@every_backend()
 def test_index_range(env):
     wide = Max(env, (16, 16), (1, 1, 16, 16))  # 256 cells, of which uint8 indices count 254
     with pytest.raises(dnn.NotSupported, match=r"larger index type.*256 cells of the window") as caught:
@@ -291,6 +297,7 @@ def test_lrn(env, within, caplog):
     close(env.host(dx), gradient(lambda v: (lrn(v, within, *numbers),), host, (change,)), atol=1e-5)
 
 
+@every_backend()
 def test_lrn_refuses_what_miopen_refuses(env):
     desc = miopen.miopenCreateLRNDescriptor()
     miopen.miopenSetLRNDescriptor(desc, miopen.miopenLRNCrossChannel, 3, 1.0, 0.5, 0.0)
@@ -342,6 +349,7 @@ def test_softmax(env, algorithm, mode):
 # alpha and beta -----------------------------------------------------------------------------------
 
 
+@every_backend()
 def test_alpha_is_1_and_beta_is_0(env):
     """MIOpen insists, with the status that it has at each place (migration rules V02 to V04)."""
     (d, x), y = env.pair(env.random(1, 2, 4, 4)), env.out(1, 2, 4, 4)[1]

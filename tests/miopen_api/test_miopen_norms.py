@@ -96,6 +96,7 @@ def check_batch_normalisation(env, mode):
     close(env.host(b.y), normalise(b.host, scale, bias, mode))  # MIOpen takes the batch's statistics then
 
 
+@every_backend()
 def test_later_forms_of_batch_normalisation(env):
     b, mode, relu = Batch(env, SPATIAL), SPATIAL, bn_activation()
     scale, bias, mean, variance = b.numbers
@@ -133,6 +134,7 @@ def test_later_forms_of_batch_normalisation(env):
     close(env.host(b.y), np.maximum(want, 0))
 
 
+@every_backend()
 @pytest.mark.parametrize("name", ["RELU", "LEAKYRELU"])
 def test_gradients_of_later_forms(env, name):
     b, mode, change = Batch(env, SPATIAL), SPATIAL, env.random(*N)
@@ -186,6 +188,7 @@ def test_layer_normalisation(env):
         miopen.miopenAddLayerNormForward(env.h, weighted, xd, a, x2d, b, *affine, *tail)
 
 
+@every_backend()
 def test_group_normalisation(env):
     x, weight, bias = env.random(2, 6, 3, 4), env.random(6), env.random(6)
     (xd, a), (wd, w), (bd, b), (yd, y) = env.pair(x), env.pair(weight), env.pair(bias), env.out(2, 6, 3, 4)
@@ -297,6 +300,7 @@ def test_operations_on_tensors(env):
     assert (env.host(a) == 1.5).all()
 
 
+@every_backend()
 def test_memory_is_read_as_the_descriptor_says(env):
     """An array's own shape does not count, as a pointer of C has none."""
     host = env.random(2, 3, 4, 5)
@@ -328,6 +332,7 @@ def test_tensor_descriptors(env):
         miopen.miopenGetTensorDescriptor(desc)
 
 
+@every_backend()
 def test_ctc_loss(env):
     rng = np.random.default_rng(3)
     x = rng.standard_normal((6, 2, 5)).astype(np.float32)

@@ -173,6 +173,7 @@ def test_gradients_of_indexing(env):
         call(count=6)
 
 
+@every_backend()
 def test_types_and_halves(env):
     (xd, x), (yd, y) = env.pair(env.random(4, 3)), env.out(2, 3, dtype=H)
     with pytest.raises(dnn.BadParam, match="dtype") as caught:

@@ -373,6 +373,7 @@ def test_attention_with_dropout(env):
         run(env, solutions(env, forward)[0], given(**inputs, **outputs))
 
 
+@every_backend()
 def test_what_attention_refuses(env):
     desc = miopen.miopenCreateMhaDescriptor()
     with pytest.raises(dnn.BadParam, match="only created"):

@@ -149,6 +149,7 @@ def test_channels_of_bytes_are_padded(env):
         miopen.miopenTransformTensor(env.h, 1.0, env.desc(2, 3, 3, 2, **kind), x, 0.0, wide, y)
 
 
+@every_backend()
 @pytest.mark.parametrize("spatial", [2, 3])
 @pytest.mark.parametrize("mode", ["miopenPoolingMax", "miopenPoolingAverage", "miopenPoolingAverageInclusive"])
 def test_onednn_pooling(env, mode, spatial):
@@ -200,6 +201,7 @@ def test_onednn_batch_normalization(env):
     close(env.host(db), np.where(z > 0, x, 0).sum((0, 2, 3)), rtol=1e-3, atol=1e-5)
 
 
+@every_backend()
 def test_onednn_reduction(env):
     """A type of indices that does not matter, because none are asked for, is taken and given back."""
     x = env.random(2, 3, 4, 5)

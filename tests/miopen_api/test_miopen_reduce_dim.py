@@ -69,6 +69,7 @@ def test_extremes_of_gaps(env):
     assert (env.host(n) == host.argmax(1)).all()
 
 
+@every_backend()
 def test_refusals(env):
     xd, x = env.pair(env.random(3, 4))
     yd, y = env.out(3)

@@ -147,6 +147,7 @@ def test_without_bias_and_with_skipped_input(env, mode, bias, skip):
     check(Net(env, mode, bias=bias, skip=skip))
 
 
+@every_backend()
 def test_the_orders_differ_from_cudnns(env):
     """Numbers 2 and 3 of an LSTM are swapped, and 0 and 1 of a GRU (migration rule V50)."""
     for mode, ours in (("lstm", (0, 1, 3, 2)), ("gru", (1, 0, 2))):
@@ -379,6 +380,7 @@ def test_batches_of_sequences(env, layout, lengths):
     assert all(part.any() for part in net.parts(dw).values())
 
 
+@every_backend()
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_sequences_without_steps(env, layout):
     net, h = Net(env, "gru"), env.h
@@ -404,6 +406,7 @@ def test_the_padding_marker_is_kept(env, marker):
         miopen.miopenSetRNNDataSeqTensorDescriptor(made, F, LAYOUTS[1], 3, 2, FEATURES, (3, 1), "0")
 
 
+@every_backend()
 def test_dropout_between_layers(env):
     dropout = miopen.miopenCreateDropoutDescriptor()
     states, size = env.bytes(miopen.miopenDropoutGetStatesSize(env.h))
@@ -416,6 +419,7 @@ def test_dropout_between_layers(env):
     assert miopen.miopenGetRNNDescriptor_V2(net.rnn)[2] is dropout
 
 
+@every_backend()
 def test_descriptors(env):
     rnn = miopen.miopenCreateRNNDescriptor()
     modes = (miopen.miopenRNNskip, miopen.miopenRNNbidirection, miopen.miopenGRU, miopen.miopenRNNNoBias)
