@@ -151,6 +151,8 @@ def operation(side: Side) -> None:
     dims = tuple(draw.randint(1, 5) for _ in range(draw.choice((4, 4, 5))))
     tensors = Tensors(side, kind)
     layout = draw.choice((0, 0, 1))
+    if op > 3:
+        side.tag("no b")
     a_desc, a = tensors.add("a", given(side, kind, dims), layout)
     second = given(side, kind, _broadcast(side, dims))
     if op < 4 and not np.isfinite(second).all():

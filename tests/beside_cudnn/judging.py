@@ -19,18 +19,20 @@ DELIBERATE: dict[str, tuple[tuple[str, ...], str]] = {
     "odd label": (("wrong", "ours accepts"), "does not fit cost 0, a label with the blank in it has wrong gradients"),
     "probabilities": (("wrong",), "with normalization NONE the gradients of a label's classes are with respect to"),
     "conversion": (("ours accepts",), "`cudnnTransformTensor` to and from INT8x32"),
-    "other bytes": (("ours accepts",), "Beyond cuDNN: INT8x32 to FLOAT"),
+    "other bytes": (("ours accepts", "cuDNN accepts"), "Beyond cuDNN: INT8x32 to FLOAT"),
+    "beta of folds": (("cuDNN accepts",), "a beta other than 0 where `cudnnTransformTensorEx` folds"),
+    "no b": (("ours accepts",), "demands a b of SQRT and NOT"),
     "empty sequence": (("wrong", "ours accepts"), "The final states of a sequence of length 0"),
     "columns of bytes": (("ours accepts",), "`cudnnIm2Col` of INT8"),
     "other indices": (("wrong", "ours accepts"), "indices of 8, 16 and 64 bits with 32 bits each"),
-    "no gradient to NaN": (("wrong",), "maximum pooling of DOUBLE gives no gradient to NaN and -inf"),
+    "no gradient to NaN": (("wrong",), "gives no gradient to NaN and -inf"),
     "BFLOAT16": (("ours accepts",), "It refuses BFLOAT16 as a convolution's compute type"),
     "groups": (("cuDNN accepts",), "tells output sizes where groups do not divide the filters"),
     "reordered": (("ours accepts",), "`cudnnReorderFilterAndBias` reports EXECUTION_FAILED at times"),
     "several heads": (("wrong",), "with several heads, a projection of outputs and none of values"),
     "fresh descriptor": (("cuDNN accepts", "wrong"), "a descriptor that was not set in a query"),
     "dropout beyond": (("cuDNN accepts",), "it takes a dropout outside of 0 to 1"),
-    "identity": (("ours accepts",), "it refuses IDENTITY in `cudnnActivationForward`"),
+    "identity": (("ours accepts",), "refuses IDENTITY in `cudnnActivationForward`"),
     "filters of 32": (("wrong",), "an eighth of the channels of a filter of INT8x32"),
     "inference of more": (("ours accepts",), "`cudnnNormalizationForwardInference` with an activation"),
     "two dims": (("cuDNN accepts",), "tensors of 2 dims"),
@@ -54,6 +56,7 @@ DELIBERATE: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 
+UNDEFINED = "What follows a wrong argument that both take is not compared"
 REFUSES = "refused by the first call that is given them"  # wrong arguments
 
 
@@ -131,6 +134,8 @@ def verdict(ours: Answer, theirs: Answer) -> Verdict:
     found = _verdict(ours, theirs)
     if refused(ours) and found.kind != "equal":
         return Verdict("deliberate", f"{REFUSES}: {refused(ours)}: {found.detail}")
+    if found.kind == "wrong" and not ours.written and any(tag.startswith("wrong ") for tag in ours.tags):
+        return Verdict("deliberate", f"{UNDEFINED}: {found.detail}")
     for tag in ours.tags:
         kinds, words = DELIBERATE.get(tag, ((), ""))
         if found.kind in kinds and not ours.written:

@@ -28,7 +28,7 @@ def converted(side: Side) -> None:
     layouts = [2 if "x" in kind else draw.choice((0, 1)) for kind in (source, dest)]
     alpha, beta = draw.choice((1, 1, 0.5, 2)), draw.choice((0, 0, 0, 1, 0.5))
     # to DOUBLE, from another type that lies alike, the library reads FLOAT
-    alike = layouts[0] == layouts[1] and source != "DOUBLE"
+    alike = (layouts[0] == layouts[1] or dims[2:] == (1, 1)) and source != "DOUBLE"
     scale = "float64" if "DOUBLE" in (source, dest) and not alike else "float32"
     x, prior = drawn(side, source, dims), drawn(side, dest, dims)
     given = side.put(laid(x, source, layouts[0]), "x")
@@ -69,6 +69,8 @@ def folded(side: Side) -> None:
     x = side.put(laid(drawn(side, kind, dims), kind), "x")
     out = side.put(side.rng.integers(-40, 40, size).astype(dtype), "y", output=True)
     alpha, beta = draw.choice((1, 2)), draw.choice((0, 0, 0, 1))
+    if beta and max(fold) > 1:
+        side.tag("beta of folds")
     scale = "float64" if kind == "DOUBLE" else "float32"
     numbers = side.host(alpha, scale), side.host(beta, scale)
     side.call("cudnnTransformTensorEx", side.handle, transform, numbers[0], source, x, numbers[1], dest, out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 import portadnn as dnn
@@ -62,6 +63,15 @@ def test_limits_of_cells_that_are_not_clipped():
     with pytest.raises(dnn.BadParam, match="lclip"):
         cudnn.cudnnRNNSetClip_v9(rnn, 0, 3.0, -2.0)
     assert cudnn.cudnnRNNGetClip_v9(rnn) == (0, -2.0, 3.0)
+
+
+def test_limits_of_cells_are_rounded_to_float():
+    """Of networks of DOUBLE as well; the descriptor tells what it was given."""
+    rnn = cudnn.cudnnCreateRNNDescriptor()
+    cudnn.cudnnSetRNNDescriptor_v8(rnn, 0, 2, 2, 0, 0, 1, 1, 0, 4, 4, 4, 1, None, 1)
+    cudnn.cudnnRNNSetClip_v9(rnn, 1, -0.6, 0.5)
+    assert cudnn.cudnnRNNGetClip_v9(rnn) == (1, -0.6, 0.5)
+    assert rnn.value.clip == (float(np.float32(-0.6)), 0.5)
 
 
 def test_statuses_by_the_numbers_of_version_9():

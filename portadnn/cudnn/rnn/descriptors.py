@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import portadnn as dnn
 
 from ...arguments import as_integer, as_real
@@ -57,7 +59,8 @@ class RNNDescriptor(Descriptor):
         if self.dropout is not None:
             dropout = self.dropout.value or value_of(self.dropout, DropoutDescriptor, "dropoutDesc")
         if self._built[1] is None or self._built[0] is not dropout:
-            limits = self.clip[2:] if self.clip[0] == _MINMAX else None
+            with np.errstate(over="ignore"):  # limits are rounded to FLOAT, for DOUBLE too, as in cuDNN 9.19
+                limits = tuple(float(np.float32(v)) for v in self.clip[2:]) if self.clip[0] == _MINMAX else None
             more: dict[str, Any] = {"bias_mode": self.bias_mode, "clip": limits, "dropout": dropout}
             more["proj_size"] = self.projection
             self._built = dropout, dnn.RNNDescriptor(**self.network, **more)
