@@ -16,7 +16,12 @@ def mark(y: torch.Tensor, behind: Sequence[nn.Module]) -> None:
 
 
 def passes(module: nn.Module, x: torch.Tensor) -> bool:
-    """Tell whether a chain has computed what a module would of this input, and take the module off its mark."""
+    """Tell whether a chain has computed what a module would of this input, and take the module off its mark.
+
+    Compiled code has no chains, and PyTorch 2.4's compiler takes no attributes of tensors.
+    """
+    if torch.compiler.is_compiling():
+        return False
     behind = getattr(x, _MARK, None)
     if behind is None or behind[0] is not module:
         return False
