@@ -142,7 +142,7 @@ attention_backward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v
                         }
                     }
                 }
-#ifndef MASKED
+#ifndef BLOCK_MASK
                 if (!holds(seen, c, AT_ONCE))
 #endif
                 {

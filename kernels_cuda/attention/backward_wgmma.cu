@@ -188,7 +188,7 @@ attention_backward_wgmma(PLACED(const T, q), PLACED(const T, k), PLACED(const T,
                     s[0][n][e] = power_of_two(x - LOG_OF(e));
                 }
             }
-#ifndef MASKED
+#ifndef BLOCK_MASK
             if (!holds(seen, t0, BC))
 #endif
             {

@@ -137,10 +137,10 @@ attention_few_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v),
 #endif
             multiply_step<16>(scores, a, right_place(keys + warp * 16 * PITCH(D), lane, PITCH(D)) + step * 32, PITCH(D));
         }
-#if defined(MASKED) || defined(BIAS_T) || defined(ALIBI)
+#if defined(BLOCK_MASK) || defined(BIAS_T) || defined(ALIBI)
         const bool all = false;
 #else
-        const bool all = of.rows >= sq && j0 >= first_column(&at, &of, sq - 1) && j0 + 16 <= end_column(&at, &of, 0);
+        const bool all = of.rows >= sq && j0 >= inner_column(&at, &of, sq - 1) && j0 + 16 <= inner_end(&at, &of, 0);
 #endif
         if (!all) {
             each_score<16>(scores, [&](int m, int n, int e, float score) {

@@ -88,10 +88,10 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
             multiply_step<BC>(s, a, right_place(keys, lane, PITCH(D)) + step * 32, PITCH(D));
         }
 #endif
-#if defined(MASKED) || defined(BIAS_T) || defined(ALIBI)
+#if defined(BLOCK_MASK) || defined(BIAS_T) || defined(ALIBI)
         const bool all = false;
 #else
-        const bool all = last < of.rows && j0 >= first_column(&at, &of, last) && j0 + BC <= end_column(&at, &of, first);
+        const bool all = last < of.rows && j0 >= inner_column(&at, &of, last) && j0 + BC <= inner_end(&at, &of, first);
 #endif
         if (!all) {
             each_score<BC>(s, [&](int m, int n, int e, float score) {

@@ -167,10 +167,10 @@ attention_forward_wgmma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, 
             start_rows(top, sum);
             auto take = [&](int t) {
                 const int j0 = begin + t * BC;
-#if defined(MASKED) || defined(BIAS_T) || defined(ALIBI)
+#if defined(BLOCK_MASK) || defined(BIAS_T) || defined(ALIBI)
                 const bool all = false;
 #else
-                const bool all = last < of.rows && j0 >= first_column(&at, &of, last) && j0 + BC <= end_column(&at, &of, first);
+                const bool all = last < of.rows && j0 >= inner_column(&at, &of, last) && j0 + BC <= inner_end(&at, &of, first);
 #endif
                 if (!all) {
                     each_score<BC>(s, [&](int m, int n, int e, float score) {

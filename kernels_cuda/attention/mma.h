@@ -146,14 +146,14 @@ typedef struct {
 } span;
 DEVICE span span_of_rows(const attention *at, const sequence *of, int first, int last) {
     const bool there = first < of->rows, whole = last < of->rows;
-    return {first_column(at, of, first), there ? end_column(at, of, least(last, of->rows - 1)) : 0, first_column(at, of, last),
-            whole ? end_column(at, of, first) : 0};
+    return {first_column(at, of, first), there ? end_column(at, of, least(last, of->rows - 1)) : 0, inner_column(at, of, last),
+            whole ? inner_end(at, of, first) : 0};
 }
 // The same of keys, along the queries
 DEVICE span span_of_columns(const attention *at, const sequence *of, int first, int last) {
     const bool there = first < of->columns, whole = last < of->columns;
-    return {first_row(at, of, first), there ? end_row(at, of, least(last, of->columns - 1)) : 0, first_row(at, of, last),
-            whole ? end_row(at, of, first) : 0};
+    return {first_row(at, of, first), there ? end_row(at, of, least(last, of->columns - 1)) : 0, inner_row(at, of, last),
+            whole ? inner_end_row(at, of, first) : 0};
 }
 DEVICE bool meets(const span &s, int t, int count) { return t < s.end && t + count > s.begin; }
 DEVICE bool holds(const span &s, int t, int count) { return t >= s.all_begin && t + count <= s.all_end; }

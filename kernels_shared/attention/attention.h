@@ -8,8 +8,9 @@
 //   BIAS_T         something is added
 //   ALIBI          slope(head) * (j - i) is added
 //   BLOCK_MASK     a bit for each block of 128 x 128 scores
-//   WINDOWS        each row has columns of its own: four numbers for each of sq rows, [first, end, least first of this row and
-//                  those behind it, greatest end of those up to it][row] (attention/multi_head.cl)
+//   WINDOWS        each row has columns of its own: six numbers for each of sq rows, [first, end, least first of this row and
+//                  those behind it, greatest end of those up to it, greatest first of those up to it, least end of this row and
+//                  those behind it][row] (attention/multi_head.cl)
 //   DRAWN          dropout by Philox: kept where the word of score ((b * heads + h) * sq + i) * skv + j is <= last_kept
 //   MASK_T         dropout by a mask
 //   SINK_T         a score for each head that has no value
@@ -211,6 +212,15 @@ DEVICE int end_row(const attention *at, const sequence *of, int j) {
     return j < of->columns ? least(of->rows, first_beyond(at, 2, j)) : 0;
 }
 DEVICE bool in_mask(const attention *at, const sequence *of, int i, int j) { return j >= WINDOW(at, 0, i) && j < WINDOW(at, 1, i); }
+// Rows from `first` to `last` all see the columns inner_column .. inner_end - 1, which no block of a mask hides; and so on
+DEVICE int inner_column(const attention *at, const sequence *of, int last) { return WINDOW(at, 4, last); }
+DEVICE int inner_end(const attention *at, const sequence *of, int first) {
+    return first < of->rows ? least(of->columns, WINDOW(at, 5, first)) : 0;
+}
+DEVICE int inner_row(const attention *at, const sequence *of, int last) { return first_beyond(at, 5, last); }
+DEVICE int inner_end_row(const attention *at, const sequence *of, int first) {
+    return first < of->columns ? least(of->rows, first_beyond(at, 4, first)) : 0;
+}
 #else
 DEVICE int first_column(const attention *at, const sequence *of, int i) { return most(0, i + of->offset - at->left + 1); }
 DEVICE int end_column(const attention *at, const sequence *of, int i) {
@@ -220,6 +230,10 @@ DEVICE int first_row(const attention *at, const sequence *of, int j) { return mo
 DEVICE int end_row(const attention *at, const sequence *of, int j) {
     return j < of->columns ? least(of->rows, j - of->offset + at->left) : 0;
 }
+#define inner_column first_column
+#define inner_end end_column
+#define inner_row first_row
+#define inner_end_row end_row
 #endif
 
 #ifdef BLOCK_MASK
@@ -230,11 +244,15 @@ DEVICE bool in_mask(const attention *at, const sequence *of, int i, int j) {
 #endif
 
 DEVICE bool counts(const attention *at, const sequence *of, int i, int j) {
+#ifdef WINDOWS
+    return i < of->rows && j < of->columns && in_mask(at, of, i, j);
+#else
     if (j < first_column(at, of, i) || j >= end_column(at, of, i)) return false;
-#ifdef MASKED
+#ifdef BLOCK_MASK
     return in_mask(at, of, i, j);
 #else
     return true;
+#endif
 #endif
 }
 

@@ -281,39 +281,52 @@ KERNEL ELEMENT_SIZE mha_lengths(TENSOR(int, to) LENGTHS_Q_ARG LENGTHS_KV_ARG, co
 PD_GROUP(group_sum, ADD)
 PD_GROUP(group_max, fmax)
 
-// The windows of rows as attention/attention.h has them, four numbers each; a window without keys moves no bound
+// The windows of rows as attention/attention.h has them, six numbers each; a window without keys widens no bound
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
 KERNEL WG_SIZE(WG, 1, 1)
 mha_windows(TENSOR(const int, windows), TENSOR(int, to), const i64 windows_end, const i64 windows_step, const int rows,
             const int steps, const int keys) {
     GRID_WAIT();
-    LOCAL int firsts[WG], ends[WG];
+    LOCAL int firsts[WG], ends[WG], tops[WG], lows[WG];
     BIND(const int, windows);
     BIND(int, to);
     const int lid = LID(0), each = (rows + WG - 1) / WG, begin = LEAST(lid * each, rows), end = LEAST(begin + each, rows);
-    int least = keys, most = 0;
+    int least = keys, most = 0, top = 0, low = keys;
     for (int i = begin; i < end; ++i) {
         const i64 at = i % steps * windows_step;
-        const int first = MOST(windows[at], 0), last = LEAST(windows[windows_end + at], keys);
+        const int first = MOST(windows[at], 0), last = LEAST(windows[windows_end + at], keys), some = first < last;
         to[i] = first;
         to[rows + i] = last;
-        if (first < last) {
-            least = LEAST(least, first);
-            most = MOST(most, last);
-        }
+        least = some ? LEAST(least, first) : least;
+        most = some ? MOST(most, last) : most;
+        top = some ? MOST(top, first) : keys;
+        low = some ? LEAST(low, last) : 0;
         to[3 * rows + i] = most;
+        to[4 * rows + i] = top;
     }
     firsts[lid] = least;
     ends[lid] = most;
+    tops[lid] = top;
+    lows[lid] = low;
     SYNC();
-    least = keys, most = 0;
-    for (int other = 0; other < lid; ++other) most = MOST(most, ends[other]);
-    for (int other = lid + 1; other < WG; ++other) least = LEAST(least, firsts[other]);
+    least = keys, most = 0, top = 0, low = keys;
+    for (int other = 0; other < lid; ++other) {
+        most = MOST(most, ends[other]);
+        top = MOST(top, tops[other]);
+    }
+    for (int other = lid + 1; other < WG; ++other) {
+        least = LEAST(least, firsts[other]);
+        low = LEAST(low, lows[other]);
+    }
     for (int i = end - 1; i >= begin; --i) {
-        if (to[i] < to[rows + i]) least = LEAST(least, to[i]);
+        const int some = to[i] < to[rows + i];
+        least = some ? LEAST(least, to[i]) : least;
+        low = some ? LEAST(low, to[rows + i]) : 0;
         to[2 * rows + i] = least;
         to[3 * rows + i] = MOST(most, to[3 * rows + i]);
+        to[4 * rows + i] = MOST(top, to[4 * rows + i]);
+        to[5 * rows + i] = low;
     }
 }
 

@@ -18,6 +18,7 @@ CASES = {
     "windows of beams": ((30, 70, 2, 3), False, f"{WINDOWS} {LENGTHS} heads=2 scale=0.3"),
     "one query of beams": ((1, 90, 2, 3), False, f"{WINDOWS} {LENGTHS} heads=2 scale=0.3"),
     "beams of their own": ((70, 80, 1, 2), True, f"{WINDOWS} heads=1 scale=0.3"),
+    "growing windows": ((70, 300, 1, 1), False, f"{WINDOWS} heads=1 scale=0.3"),
     "dropout": ((40, 50, 1, 2), False, f"{LENGTHS} heads=2 scale=0.2 attn_dropout=0.25"),
 }
 NUMBERS = 24
@@ -33,7 +34,7 @@ def line(op, name):
     return " ".join([op, *tensors, rest, "query_map=one_to_one" if own else ""])
 
 
-def arrays_of(problem, seed):
+def arrays_of(problem, seed, growing=False):
     """Return a tensor for each name: normal numbers, lengths and windows that cut, some of them without keys."""
     rng = np.random.default_rng(seed)
     found = {}
@@ -42,6 +43,9 @@ def arrays_of(problem, seed):
             most = problem.steps[name == "lengths_kv"]
             found[name] = rng.integers(0, most + 2, spec.dims, np.int32)
             found[name][0] = most
+        elif name == "windows" and growing:
+            steps = np.arange(spec.dims[1])
+            found[name] = np.stack([steps // 3, 220 + steps]).astype(np.int32)
         elif name == "windows":
             first = rng.integers(-2, problem.steps[1], spec.dims[1])
             found[name] = np.stack([first, first + rng.integers(-1, 40, spec.dims[1])]).astype(np.int32)
@@ -70,13 +74,13 @@ def parameters():
     yield from (pytest.param(name, marks=pytest.mark.long) for name in CASES if name != "one query of beams")
 
 
-@pytest.mark.parametrize("name", parameters())
+@pytest.mark.parametrize("name", list(parameters()))
 def test_passes_are_the_definition(name, tmp_path):
     forward = line("multi_head_attn_forward", name)
     plain = parse(forward)
     states = " attn_states=u8:32" if plain.attn_dropout else ""
     problem = parse(f"{forward} reserve=u8:{plain.kept.size}{states}")
-    arrays = arrays_of(problem, 3)
+    arrays = arrays_of(problem, 3, "growing" in name)
     got, kernels = run(problem, arrays, tmp_path)
     assert kernels & {"attention_forward_mma", "attention_few_mma"}
     want = wanted(problem, arrays)

@@ -227,7 +227,7 @@ EXCEPTIONS = {  # texts with more, how many, and why
     "opencl/pool/planes_cpu.cl": (18, STEPS),
     "opencl/tensor/dropout_cpu.cl": (16, STEPS),
     "opencl/tensor/reduce_tensor_cpu.cl": (11, STEPS),
-    "shared/attention/attention.h": (29, ATTENTION),
+    "shared/attention/attention.h": (30, ATTENTION),
     "shared/attention/backward.cl": (8, ATTENTION),
     "shared/attention/multi_head.cl": (17, STEPS),
     "shared/attention/rows.cl": (7, ATTENTION),

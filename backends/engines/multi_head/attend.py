@@ -33,7 +33,7 @@ class Bounds:
         self.todo = todo
         self.names = [name for name in ("lengths_q", "lengths_kv") if todo.has(name) and (own or name != "lengths_q")]
         self.lengths = todo.scratch(2 * todo.groups, DataType.INT32) if self.names else None
-        self.windows = todo.scratch(4 * todo.steps[0], DataType.INT32) if todo.has("windows") else None
+        self.windows = todo.scratch(6 * todo.steps[0], DataType.INT32) if todo.has("windows") else None
 
     def launches(self, device: Device) -> Iterator[Launch]:
         """Yield what fills them."""
@@ -117,7 +117,7 @@ def _graph(todo: Pass, bounds: Bounds | None, places: dict[str, Place]) -> tuple
             inputs[port] = tensors.add(groups, (1, 1, 1, 1), Place(arg, DataType.INT32, item))
         attributes["use_padding_mask"] = True
     if bounds is not None and bounds.windows is not None:
-        inputs["WINDOWS"] = tensors.add((1, 1, 4, rows), (4 * rows, 4 * rows, rows, 1), bounds.windows)
+        inputs["WINDOWS"] = tensors.add((1, 1, 6, rows), (6 * rows, 6 * rows, rows, 1), bounds.windows)
     chance = todo.chance(ATTENTION)
     if chance:
         drawn, one = todo.drawn(ATTENTION), (1, 1, 1, 1)
