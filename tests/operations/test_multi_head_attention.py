@@ -10,6 +10,7 @@ import pytest
 from helper import Case, check, everywhere, over
 
 import portadnn as dnn
+from portadnn_backends.engines.multi_head.attend import Attended
 from portadnn_backends.reference.outcomes import outcomes
 
 RNG = np.random.default_rng(11)
@@ -280,3 +281,11 @@ def test_dropout_is_the_states(handle):
     assert (first != second).any()
     inference = handle.to_numpy(dnn.multi_head_attn_forward(handle, q, k, v, None, attn))
     np.testing.assert_allclose(inference, 1 / 64, rtol=1e-6)
+
+
+@everywhere()
+def test_scores_in_memory(handle, monkeypatch):
+    """What heads too long for the kernels of attention take, with short ones."""
+    monkeypatch.setattr(Attended, "takes", staticmethod(lambda todo: False))
+    for op in OPS[:2]:
+        check(handle, Case(line(op, biases=1, scale=0.15, beams=2)), oracle=without_reserve)
