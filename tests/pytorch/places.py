@@ -17,7 +17,7 @@ def _places():
             continue
         if name not in backend_names():
             reason = f"backend {name} is not installed"
-        elif name == "opencl" and not any(d.kind == "cpu" for d in _devices(name)):
+        elif name == "opencl" and not opencl_has_a_cpu():
             reason = "no OpenCL for CPUs"
         elif name == "cuda" and not torch.cuda.is_available():
             reason = "torch finds no GPU"
@@ -27,9 +27,10 @@ def _places():
         yield pytest.param(name, device, id=name, marks=[pytest.mark.skip(reason=reason)] if reason else [])
 
 
-def _devices(name):
-    chosen = get_backend(name)
-    return chosen.devices() if chosen.why_unavailable() is None else ()
+def opencl_has_a_cpu() -> bool:
+    """Tell whether OpenCL has a device that computes in the host's memory."""
+    chosen = get_backend("opencl")
+    return chosen.why_unavailable() is None and any(d.kind == "cpu" for d in chosen.devices())
 
 
 PLACES = pytest.mark.parametrize(("backend", "device"), list(_places()))

@@ -45,7 +45,6 @@ def step(layers, optimiser, x, labels):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
-@torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
 def test_training_step(dtype):
     """A whole step, with other work of the same layers between its replays."""
     theirs, ours = model(dtype)
@@ -77,7 +76,6 @@ def test_training_step(dtype):
 
 
 @pytest.mark.filterwarnings("ignore:The AccumulateGrad node's stream:UserWarning")  # PyTorch's, of its own capture
-@torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
 def test_graphed_callables():
     """`make_graphed_callables` warms up on a stream of its own and captures on another."""
     theirs, ours = model(torch.float32)

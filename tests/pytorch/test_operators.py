@@ -172,7 +172,6 @@ def test_types_of_16_bits(dtype, backend, device):
 
 
 @PLACES
-@torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
 def test_channels_last(backend, device):
     """Results and gradients are channels-last where PyTorch's are."""
     format = torch.channels_last

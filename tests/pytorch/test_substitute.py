@@ -114,7 +114,6 @@ def same_outcome(ours, theirs):
             torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
-@torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
 @PLACES
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
 def test_networks(kind, backend, device):

@@ -13,14 +13,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from places import PLACES  # noqa: E402
+from places import PLACES, opencl_has_a_cpu  # noqa: E402
 from torch import nn  # noqa: E402
 
-from portadnn.registry import get_backend  # noqa: E402
 from portadnn.torch import substitute  # noqa: E402
 from portadnn.torch.whole import Whole  # noqa: E402
 
-OPENCL = pytest.mark.skipif(get_backend("opencl").why_unavailable() is not None, reason="no OpenCL")
+OPENCL = pytest.mark.skipif(not opencl_has_a_cpu(), reason="no OpenCL for CPUs")
 
 
 class Block(nn.Module):
