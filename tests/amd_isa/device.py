@@ -94,7 +94,7 @@ class ExecutorDevice(ReferenceDevice):
             return [workspace, np.int64(arg.offset // arg.dtype.itemsize)]
         assert isinstance(arg, TensorArg)
         array = arrays[arg.index]
-        return [array, np.int64(arg.offset // (arg.dtype.itemsize if arg.dtype else array.itemsize))]
+        return [array, np.int64(arg.offset // (array.itemsize if arg.dtype is None else arg.dtype.itemsize))]
 
 
 class ExecutorBackend(KernelBackend):
