@@ -112,7 +112,7 @@ def dual(call, x):
         return call(torch.autograd.forward_ad.make_dual(x, x))
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.script`:DeprecationWarning")  # PyTorch's own forward mode calls it
+@pytest.mark.filterwarnings("ignore:`torch.jit.script`")  # PyTorch's own forward mode calls it
 @pytest.mark.parametrize("name", ["conv2d", "relu", "layer_norm", "max_pool2d"])
 @pytest.mark.parametrize("mode", ["jvp", "jacfwd", "hessian", "dual"])
 def test_forward_mode_is_refused(name, mode):
