@@ -26,11 +26,11 @@ import portadnn as dnn
 import portadnn.graph as cudnn
 from portadnn.graph.data_types import data_type
 
-from . import record
+from . import beside, record
 from .call import normal_values
 from .peers.backends import torch_module
-from .runner import brief, geometric_mean
-from .timing import Side, Timer, Timing, alternate, keep_pages, processor_ratio, ratio, wall
+from .runner import brief
+from .timing import Side, Timer, Timing, alternate, keep_pages, wall
 
 SHAPES = (
     "1x8x8x1024x1024x64",
@@ -255,14 +255,7 @@ def sides(
             else Side("unfused", bound(handle, unfused(handle, shape)), device.time)
         ),
     }
-    for name in peers:
-        try:
-            side = found[name]()
-            if side is not None:
-                side.timer(side.call)
-                yield side
-        except Exception as error:  # whatever a peer meets, the others are measured
-            failed[name] = brief(error)
+    yield from beside.running({name: found[name] for name in peers}, failed)
 
 
 def row(
@@ -270,37 +263,9 @@ def row(
 ) -> dict[str, Any]:
     """Return and print one row; comparisons on a `shared` processor are of the time it was busy."""
     direction = "backward" if backward else "forward"
-    facts = {
-        **{key: value for key, value in asdict(shape).items() if key != "kind"},
-        "type": shape.kind.name,
-        "direction": direction,
-        "failed": failed,
-    }
-    said = "  ".join(f"{name}: {why}" for name, why in failed.items())
-    if not timings:
-        print(f"{shape!s:38} {direction:8} {said}", flush=True)
-        return {**facts, "seconds": {}, "times_as_fast_as": {}}
-    ours, others = timings[0], timings[1:]
-    faster = processor_ratio if shared else ratio
-    rate = shape.operations(backward) / ours.median
-    text = "  ".join(f"{one.name} {1e3 * one.median:9.3f} ms ({faster(ours, one):5.2f} x)" for one in others)
-    print(
-        f"{shape!s:38} {direction:8} {1e3 * ours.median:9.3f} ms {1e-9 * rate:8.1f} Gop/s  {text}  {said}", flush=True
-    )
-    return {
-        **facts,
-        "seconds": {one.name: one.median for one in timings},
-        "times_as_fast_as": {one.name: faster(ours, one) for one in others},
-    }
-
-
-def means(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Return the geometric mean of how many times as fast as each peer, forward and backward."""
-    found: dict[str, dict[str, list[float]]] = {}
-    for one in rows:
-        for peer, times in one["times_as_fast_as"].items():
-            found.setdefault(one["direction"], {}).setdefault(peer, []).append(times)
-    return {way: {peer: geometric_mean(all_) for peer, all_ in peers.items()} for way, peers in found.items()}
+    facts = {key: value for key, value in asdict(shape).items() if key != "kind"}
+    figures = beside.row(shape, direction, shape.operations(backward), timings, shared, failed)
+    return {**facts, "type": shape.kind.name, **figures}
 
 
 def attempt(
@@ -339,9 +304,8 @@ def main(words: Sequence[str] | None = None) -> None:
             timings, failed = attempt(handle, shape, backward, asked.peers, asked.rounds)
             rows.append(row(shape, backward, timings, handle.info.kind == "cpu", failed))
             if asked.output is not None:
-                record.write(asked.output, {**facts, "geometric_means": means(rows), "rows": rows})
-    for direction, peers in means(rows).items():
-        print(direction, "  ".join(f"{peer}: {times:.2f} x" for peer, times in peers.items()))
+                record.write(asked.output, {**facts, "geometric_means": beside.means(rows), "rows": rows})
+    beside.print_means(rows)
 
 
 if __name__ == "__main__":

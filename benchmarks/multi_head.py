@@ -22,12 +22,11 @@ import portadnn as dnn
 import portadnn.graph as cudnn
 from portadnn.graph.data_types import data_type
 
-from . import record
+from . import beside, record
 from .attention import torch_timer
 from .call import normal_values
 from .peers.backends import torch_module
-from .runner import brief, geometric_mean
-from .timing import Side, Timing, alternate, keep_pages, processor_ratio, ratio
+from .timing import Side, alternate, keep_pages
 
 SHAPES = ("2x128x256x4", "1x512x512x8", "1x512x512x8 causal", "4x197x768x12")
 ON_GPUS = (
@@ -258,36 +257,8 @@ def sides(handle: dnn.Handle, shape: Shape, backward: bool, failed: dict[str, st
         made = Graphs(handle, shape)
         return Side("graph", made.backward() if backward else made.forward(), device.time)
 
-    for name, made in (("graph", graph), ("torch", lambda: torch_side(shape, backward, handle.info.kind == "gpu"))):
-        try:
-            side = made()
-            if side is not None:
-                side.timer(side.call)
-                yield side
-        except Exception as error:  # whatever another side meets, the rest is measured
-            failed[name] = brief(error)
-
-
-def row(
-    shape: Shape, backward: bool, timings: Sequence[Timing], shared: bool, failed: dict[str, str]
-) -> dict[str, Any]:
-    """Return and print one row; comparisons on a `shared` processor are of the time it was busy."""
-    direction = "backward" if backward else "forward"
-    ours, others = timings[0], timings[1:]
-    faster = processor_ratio if shared else ratio
-    rate = shape.operations(backward) / ours.median
-    text = "  ".join(f"{one.name} {1e3 * one.median:8.3f} ms ({faster(ours, one):5.2f} x)" for one in others)
-    said = "  ".join(f"{name}: {why}" for name, why in failed.items())
-    print(
-        f"{shape!s:32} {direction:8} {1e3 * ours.median:8.3f} ms {1e-9 * rate:8.1f} Gop/s  {text}  {said}", flush=True
-    )
-    return {
-        "shape": str(shape),
-        "direction": direction,
-        "failed": failed,
-        "seconds": {one.name: one.median for one in timings},
-        "times_as_fast_as": {one.name: faster(ours, one) for one in others},
-    }
+    cuda = handle.info.kind == "gpu"
+    yield from beside.running({"graph": graph, "torch": lambda: torch_side(shape, backward, cuda)}, failed)
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -311,16 +282,12 @@ def main(words: Sequence[str] | None = None) -> None:
             for backward in (False, True):
                 failed: dict[str, str] = {}
                 timings = alternate(list(sides(handle, shape, backward, failed)), asked.rounds)
-                rows.append(row(shape, backward, timings, not gpu, failed))
+                way = "backward" if backward else "forward"
+                figures = beside.row(shape, way, shape.operations(backward), timings, not gpu, failed)
+                rows.append({"shape": str(shape), **figures})
                 if asked.output:
                     record.write(asked.output, {**facts, "rows": rows})
-    for way in ("forward", "backward"):
-        for peer in ("graph", "torch"):
-            found = [
-                r["times_as_fast_as"][peer] for r in rows if r["direction"] == way and peer in r["times_as_fast_as"]
-            ]
-            if found:
-                print(f"{way} beside {peer}: {geometric_mean(found):.2f} ({min(found):.2f})")
+    beside.print_means(rows)
 
 
 if __name__ == "__main__":
