@@ -64,11 +64,13 @@ class Chain:
     def __call__(self, conv: Any, x: torch.Tensor) -> torch.Tensor | None:
         """Return the chain's result, or None where its modules have to compute one by one."""
         w, norm = conv.weight, self._norm
+        if type(x) not in _PLAIN or type(w) not in _PLAIN:
+            return None
         if x.dtype not in _DTYPES or x.dtype is not w.dtype or not x.numel() or x.dim() != w.dim():
             return None
         if any(one.training or one._forward_hooks or one._forward_pre_hooks for one in (conv, *self.behind)):
             return None
-        if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type) or type(w) not in _PLAIN:
+        if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type):
             return None
         given = parameters(conv, norm)
         if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, *given)):

@@ -11,6 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from portadnn.errors import NotSupported
+
 from . import ops
 from .marks import passes
 from .ops.convolution import convolution
@@ -27,6 +29,14 @@ class Layer(nn.Module):
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, backend={self.portadnn_backend!r}".removeprefix(", ")
+
+    def __prepare_scriptable__(self) -> nn.Module:
+        """Refuse torch.jit.script, which asks for this and would stop somewhere in our code."""
+        raise NotSupported(
+            argument="model",
+            expected="torch.jit.trace, torch.export, torch.compile, or PyTorch's modules (substitution.restore())",
+            got="torch.jit.script of a module that portadnn computes",
+        )
 
 
 def layer(made: type[nn.Module]) -> type[nn.Module]:

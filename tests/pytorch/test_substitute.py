@@ -10,9 +10,10 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from places import PLACES  # noqa: E402
-from torch import nn  # noqa: E402
+from torch import fx, nn  # noqa: E402
 
-from portadnn.torch import layers, sequence_layers, substitute  # noqa: E402
+from portadnn import NotSupported  # noqa: E402
+from portadnn.torch import layers, ops, sequence_layers, substitute  # noqa: E402
 from portadnn.torch.ops.handles import handle_for  # noqa: E402
 from portadnn.torch.substitution import backend_of  # noqa: E402
 
@@ -242,6 +243,48 @@ def test_compiled(training):
         scale = float(q.grad.abs().max()) + 1e-3
         torch.testing.assert_close(p.grad / scale, q.grad / scale, rtol=2e-3, atol=2e-3)
     torch.testing.assert_close(ours.state_dict(), theirs.state_dict(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("fuse", [False, True, "whole"])
+@pytest.mark.parametrize("name", MODELS)
+def test_symbolically_traced(name, fuse):
+    """torch.fx sees the modules that it saw before, as tools that take models apart by their names ask for."""
+    ours, theirs, x = pair(name, "cpu")
+    names = [node.target for node in fx.symbolic_trace(theirs.eval()).graph.nodes]
+    with substitute(ours.eval(), "reference", fuse=fuse):
+        traced = fx.symbolic_trace(ours)
+        assert [node.target for node in traced.graph.nodes] == names
+        with torch.no_grad():
+            torch.testing.assert_close(traced(x), theirs(x), rtol=1e-3, atol=1e-4)
+    assert "__module__" not in vars(ours[0])
+
+
+class EveryModule(fx.Tracer):
+    """A tracer that goes into each module."""
+
+    def is_leaf_module(self, m, module_qualified_name):
+        return False
+
+
+@pytest.mark.parametrize("fuse", [False, True])
+def test_traced_into(fuse):
+    model = nn.Sequential(nn.Conv2d(2, 3, 3), nn.ReLU(), nn.MaxPool2d(2)).eval()
+    x = torch.randn(1, 2, 6, 6)
+    with torch.no_grad():
+        want = model(x)
+        with substitute(model, "reference", fuse=fuse):
+            graph = EveryModule().trace(model)
+            calls = [node.target for node in graph.nodes if node.op == "call_function"]
+            assert calls == [ops.conv2d, ops.relu, ops.max_pool2d]
+            torch.testing.assert_close(fx.GraphModule(model, graph)(x), want)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit")
+def test_scripted():
+    model = nn.Sequential(nn.Flatten(), nn.Sequential(nn.LayerNorm(4)))
+    with substitute(model, "reference"), pytest.raises(NotSupported, match=r"torch.jit.trace, .*got torch.jit.script"):
+        torch.jit.script(model)
+    torch.testing.assert_close(torch.jit.script(model)(torch.ones(2, 4)), torch.zeros(2, 4))
 
 
 @PLACES

@@ -13,6 +13,8 @@ memory by OpenCL on the CPU, both where they lie; ``backend=`` chooses another.
 (torch.Size([1, 4, 8, 8]), torch.Size([4, 3, 3, 3]))
 """
 
+from torch import fx
+
 from .activations import (
     clipped_relu,
     dropout,
@@ -82,3 +84,6 @@ __all__ = [
     "softmax",
     "tanh",
 ]
+
+for _name in __all__:
+    fx.wrap(_name)  # torch.fx notes a call of ops.conv2d and the like, and does not trace into it
