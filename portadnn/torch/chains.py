@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import fx, nn
+from torch.nn import functional
 
 import portadnn as dnn
 
@@ -35,6 +36,14 @@ _ACTIVATIONS: dict[type[nn.Module], str] = {
     nn.SiLU: "swish",
     nn.ReLU6: "clipped_relu",
     nn.Hardtanh: "clipped_relu",
+}
+# the same as functions of one tensor, and as methods
+_FUNCTIONS: dict[Any, tuple[str, float]] = {
+    **dict.fromkeys((functional.relu, functional.relu_, torch.relu, torch.relu_, "relu", "relu_"), ("relu", 0.0)),
+    **dict.fromkeys((functional.relu6,), ("clipped_relu", 6.0)),
+    **dict.fromkeys((functional.sigmoid, torch.sigmoid, torch.sigmoid_, "sigmoid", "sigmoid_"), ("sigmoid", 0.0)),
+    **dict.fromkeys((functional.tanh, torch.tanh, torch.tanh_, "tanh", "tanh_"), ("tanh", 0.0)),
+    **dict.fromkeys((functional.silu,), ("swish", 0.0)),
 }
 _ADDITIONS = (operator.add, operator.iadd, torch.add)
 NO_ACTIVATION = ("identity", 0.0)
@@ -162,8 +171,12 @@ class Links:
     activation: tuple[str, float] = NO_ACTIVATION
 
 
-def links(node: fx.Node, named: dict[str, nn.Module], residual: bool = False) -> Links | None:
-    """Return the chain that a convolution begins; with `residual` another node's value may be added in it."""
+def links(node: fx.Node, named: dict[str, nn.Module], functions: bool = False) -> Links | None:
+    """Return the chain that a convolution begins.
+
+    With `functions` another node's value may be added in it, and its activation may be a function, which only those
+    can leave out who run the graph in place of the model's code.
+    """
     conv: Any = named[str(node.target)] if node.op == "call_module" else None
     if type(conv) not in _CONVOLUTIONS or not _plain_padding(conv) or not _alone(node):
         return None
@@ -175,16 +188,30 @@ def links(node: fx.Node, named: dict[str, nn.Module], residual: bool = False) ->
         found.norm = end
         found.nodes.append(end)
     user = _only_user(end)
-    if residual and user is not None and added_to(user, end) is not None:
+    if functions and user is not None and added_to(user, end) is not None:
         found.added, end = added_to(user, end), user
         found.added_at = user
         found.nodes.append(end)
-    activation, end = _behind(end, named, tuple(_ACTIVATIONS))
-    ceiling = getattr(activation, "max_val", 0.0)
-    if activation is not None and getattr(activation, "min_val", 0.0) == 0 and ceiling >= 0:
-        found.activation = (_ACTIVATIONS[type(activation)], float(ceiling))
+    activation, end = _activation_behind(end, named, functions)
+    if activation is not None:
+        found.activation = activation
         found.nodes.append(end)
     return found
+
+
+def _activation_behind(
+    node: fx.Node, named: dict[str, nn.Module], functions: bool
+) -> tuple[tuple[str, float] | None, fx.Node]:
+    """Return the activation, mode and ceiling, that alone reads a node's result, and its node; None for another."""
+    user = _only_user(node)
+    if functions and user is not None and user.op in ("call_function", "call_method") and user.args[:1] == (node,):
+        plain = len(user.args) == 1 and user.kwargs.keys() <= {"inplace"}
+        return (_FUNCTIONS.get(user.target) if plain else None), user
+    module, end = _behind(node, named, tuple(_ACTIVATIONS))
+    ceiling = getattr(module, "max_val", 0.0)
+    if module is None or getattr(module, "min_val", 0.0) != 0 or ceiling < 0:
+        return None, end
+    return (_ACTIVATIONS[type(module)], float(ceiling)), end
 
 
 def added_to(node: fx.Node, value: fx.Node) -> fx.Node | None:

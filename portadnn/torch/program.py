@@ -128,7 +128,7 @@ def _steps(
     taken: set[fx.Node] = set()
     pools = {node for node in nodes if node.op == "call_module" and _pools(named[str(node.target)]) and _alone(node)}
     for node in nodes:
-        found = links(node, named, residual=True)
+        found = links(node, named, functions=True)
         if found is not None:
             nodes_of[node] = _until(found.nodes, taken)
             taken.update(nodes_of[node])
@@ -144,7 +144,7 @@ def _steps(
     }
     for first, chain in nodes_of.items():
         steps.update(dict.fromkeys(chain))
-        found = links(first, named, residual=True)
+        found = links(first, named, functions=True)
         assert found is not None
         norm = str(found.norm.target) if found.norm in chain and found.norm is not None else None
         added = found.nodes.index(found.added_at) < len(chain) if found.added_at is not None else False

@@ -108,6 +108,44 @@ def test_inference(backend, device, layout, dtype):
     assert "forward" not in vars(model)
 
 
+class Functions(nn.Module):
+    """Activations as functions and methods, some read twice or with an input that is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convs = nn.ModuleList(nn.Conv2d(c, 6, 3, padding=1) for c in (3, 6, 6, 6, 6, 6, 12))
+        self.norms = nn.ModuleList(nn.BatchNorm2d(6) for _ in range(4))
+
+    def forward(self, x):
+        f = nn.functional
+        x = f.relu(self.norms[0](self.convs[0](x)), inplace=True)
+        x = torch.sigmoid(self.norms[1](self.convs[1](x))) * 3 - 1
+        y = f.relu_(self.convs[2](x) + x)
+        z = f.relu6(self.norms[2](self.convs[3](y)))
+        y = self.norms[3](self.convs[4](y))
+        w = self.convs[5](f.silu(y)).tanh()
+        return self.convs[6](torch.cat((y.relu(), z), 1)), torch.add(w, y)
+
+
+@pytest.mark.parametrize("backend", ["reference", pytest.param("opencl", marks=OPENCL)])
+def test_activations_as_functions(backend):
+    model = model_of(Functions)
+    exact = copy.deepcopy(model).double()
+    substitute(model, backend, fuse="whole")
+    x = torch.randn(2, 3, 9, 8)
+    with torch.no_grad():
+        close(model(x), tuple(t.float() for t in exact(x.double())))
+    steps = [step for part, _ in vars(model)["forward"]._program.parts for step in getattr(part, "steps", ())]
+    kinds = {step.conv: step.activation for step in steps}
+    assert kinds == {
+        "convs.0": ("relu", 0.0),
+        "convs.1": ("sigmoid", 0.0),
+        "convs.2": ("relu", 0.0),
+        "convs.3": ("clipped_relu", 6.0),
+        "convs.4": ("identity", 0.0),
+    }
+
+
 def changes():
     """What happens to a model between two calls."""
 
