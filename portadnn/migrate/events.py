@@ -90,6 +90,8 @@ class Event:
     version : str or None
         The library's version, where a log says it or a branch of the preprocessor demands it.
     origin : {"source", "log", "recording", "driver"}
+    holder : str
+        Of a call that makes or destroys something in a member of an object: the object's class; "" of others.
     followed : bool
         False of a call that following the program did not reach: nothing is known but its text.
     """
@@ -108,6 +110,7 @@ class Event:
     version: str | None = None
     origin: Literal["source", "log", "recording", "driver"] = "source"
     followed: bool = True
+    holder: str = ""
     named: Mapping[str, Argument] | None = field(default=None, repr=False)  # logs name arguments themselves
 
     @property

@@ -1,7 +1,7 @@
 """Faults in the styles in which programs are written: each is found in its line, and nothing is told where it is not.
 
 ``styles.txt`` holds small programs behind ``=== name``; ``//! V15 -V37`` behind a line says which rules are told of
-it, and which (with a minus) are not.
+it, and which (with a minus) are not. ``styles_files.txt`` holds programs of several files, each behind ``--- name``.
 """
 
 from __future__ import annotations
@@ -13,21 +13,37 @@ import pytest
 
 from portadnn import migrate
 
+FOLDER = Path(__file__).parent
 PROGRAMS = [
     tuple(part.split("\n", 1))
-    for part in re.split(r"^=== ", Path(__file__).with_name("styles.txt").read_text(), flags=re.MULTILINE)[1:]
+    for name in ("styles.txt", "styles_files.txt")
+    for part in re.split(r"^=== ", (FOLDER / name).read_text(), flags=re.MULTILINE)[1:]
 ]
+
+
+def files_of(text):
+    """Yield the files of a program with their names."""
+    first, *others = re.split(r"^--- (\S+)\n", text, flags=re.MULTILINE)
+    if first.strip():
+        yield "net.cu", first
+    yield from zip(others[::2], others[1::2], strict=True)
+
+
+def asked_of(name, text):
+    """Yield what a file's lines ask for: file, line, rule, whether it is told."""
+    for number, line in enumerate(text.split("\n"), 1):
+        match = re.search(r"(?://|#)! (.*)", line)
+        for word in match[1].split() if match else ():
+            yield name, number, word.lstrip("-"), not word.startswith("-")
 
 
 @pytest.mark.parametrize(("name", "text"), PROGRAMS, ids=[name for name, _ in PROGRAMS])
 def test_faults_are_told_in_every_style(name, text, tmp_path):
-    (tmp_path / "net.cu").write_text(text)
-    told = {(finding.place.line, finding.rule) for finding in migrate.check([tmp_path], jobs=1).findings}
-    asked = {
-        (number, word.lstrip("-"), not word.startswith("-"))
-        for number, line in enumerate(text.split("\n"), 1)
-        if "//! " in line
-        for word in line.partition("//! ")[2].split()
-    }
+    asked = set()
+    for file, content in files_of(text):
+        (tmp_path / file).write_text(content)
+        asked.update(asked_of(file, content))
+    found = migrate.check([tmp_path], jobs=1).findings
+    told = {(Path(finding.place.file).name, finding.place.line, finding.rule) for finding in found}
     assert asked
-    assert {one for one in asked if ((one[0], one[1]) in told) is not one[2]} == set()
+    assert {one for one in asked if (one[:3] in told) is not one[3]} == set()

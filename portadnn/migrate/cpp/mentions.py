@@ -147,13 +147,32 @@ def given_to_templates(mask: bytes) -> frozenset[str]:
     return frozenset(found)
 
 
-_DOUBLE = re.compile(rb"\b([A-Za-z_]\w*)\s*<\s*(?:[\w:]+\s*,\s*)*double\s*[,>]")
+_NUMBER = re.compile(
+    rb"\btypedef\s+(?:const\s+)?(float|double)\s+([A-Za-z_]\w*)\s*;|\busing\s+([A-Za-z_]\w*)\s*=\s*(float|double)\s*;"
+    rb"|#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+(float|double)[ \t]*$",
+    re.MULTILINE,
+)
+
+
+def numbers(mask: bytes) -> frozenset[tuple[str, str]]:
+    """Return the names that stand for float or double, each with which: with both where builds decide."""
+    found = (match.groups(b"") for match in _NUMBER.finditer(mask))
+    return frozenset(
+        ((name or other or macro).decode(), (type_ or type2 or type3).decode())
+        for type_, name, other, type2, macro, type3 in found
+    )
+
+
+_DOUBLE = re.compile(rb"\b([A-Za-z_]\w*)\s*<\s*((?:[\w:]+\s*,\s*)*)double\s*[,>]")
 _INSTANTIATING = re.compile(rb"^[ \t]*(\w*INST\w*)[ \t]*\([ \t]*([A-Za-z_]\w*)", re.IGNORECASE | re.MULTILINE)
 
 
 def doubled(mask: bytes) -> frozenset[str]:
-    """Return the templates that are given double, and ``MACRO(X)`` of macros that may instantiate the template X."""
+    """Return the templates that are given double, and ``MACRO(X)`` of macros that may instantiate the template X.
+
+    Where double is not the first argument, a comma for each before it is in front of the name: ``,Pool``.
+    """
     if b"double" not in mask and b"INST" not in mask:
         return frozenset()
-    found = {match[1].decode() for match in _DOUBLE.finditer(mask)}
+    found = {"," * match[2].count(b",") + match[1].decode() for match in _DOUBLE.finditer(mask)}
     return frozenset(found | {f"{match[1].decode()}({match[2].decode()})" for match in _INSTANTIATING.finditer(mask)})

@@ -19,7 +19,7 @@ from .directives import Group
 from .expansion import LONGEST_MACRO, Expander, Template, taking_apart, unfolded
 from .macros import Macros
 from .mending import mend
-from .mentions import doubled, given_to_templates, mentions, named, suppressions
+from .mentions import doubled, given_to_templates, mentions, named, numbers, suppressions
 from .parsing import OutOfTime, parse
 from .pointers import pointed
 from .sheet import Variant, base, variants
@@ -149,6 +149,7 @@ class _Reading:
         unit.suppressions = suppressions(self.text, unit.mentions)
         unit.named = named(bytes(mask))
         unit.chosen = given_to_templates(self.text.mask)
+        unit.numbers = numbers(self.text.mask)
         unit.doubled = doubled(self.text.mask) | {
             f"{macro.name}()" for macro in self.prepared.macros if _for_double(self.text.mask[macro.start : macro.end])
         }

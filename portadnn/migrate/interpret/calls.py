@@ -287,7 +287,7 @@ class Calls(Binding):
     def _run_function(self, called: Known, frame: Frame, where: Place | None) -> Value:
         outer, self.frame = self.frame, frame
         self.stack.append(called)
-        steps = self.steps
+        steps, find = self.steps, self.last_find
         if where is not None:
             self.through.append(where)
         called.followed += 1
@@ -314,7 +314,7 @@ class Calls(Binding):
             if self.stack:
                 self.reached_functions.discard(id(called))
         ends = [state for state, _ in frame.returned]
-        values = [value for _, value in frame.returned]
+        values = symbols.in_place_of([value for _, value in frame.returned], range(find + 1, self.last_find + 1))
         if ends:
             self.state = meet([*ends, self.state])
         given = [part for value in values for option in value.options for part in _parts_of(option)]

@@ -165,9 +165,9 @@ class Walk(Statements):
             self.types[this] = known.function.owner
         self._guarded(known, this)
         name = types.simple(known.function.name)
-        if not this and self.index.is_doubled(name, known.function.template):
+        if not this and (doubled := self.index.doubled(name, known.function.template)):
             self._start(known)
-            self.template_given = f"{name}<double>"
+            self.template_given = f"{name}{doubled}"
             self._guarded(known, this)
 
     def _guarded(self, known: Known, this: str) -> Value:
@@ -205,8 +205,8 @@ class Walk(Statements):
             for of in _specializations(chosen):
                 self._sequence(name, [m for m in chosen if m.function.of in (of, "")])
             class_ = self.index.class_named(name)
-            if class_ is not None and self.index.is_doubled(name, class_.template):
-                self._sequence(name, [m for m in chosen if m.function.of in ("double", "")], f"{name}<double>")
+            if class_ is not None and (doubled := self.index.doubled(name, class_.template)):
+                self._sequence(name, [m for m in chosen if m.function.of in ("double", "")], f"{name}{doubled}")
         self.preferred = frozenset()
         handed = self._handed(name, methods)
         if handed:

@@ -41,6 +41,7 @@ class Expressions(Globals):
     """Follows expressions: their values, and the calls and assignments in them."""
 
     depth: int
+    last_find: int  # the number of the last call that searched for an algorithm
     use: str  # what the expression that is evaluated now is for: "ignored", "returned", "checked", "assigned NAME"
 
     @property
@@ -118,6 +119,7 @@ class Expressions(Globals):
         """Return a value after a conversion."""
         name = types.bare(self.index.resolved(type_))
         name = self.frame.generic.get(name, name)
+        name = name if name in self.frame.generic else self.index.number_type(name)
         if name == "void" or types.pointee(name):
             return value
         return symbols.converted(value, name)
@@ -432,12 +434,12 @@ class Expressions(Globals):
             return self.evaluate(operands[1] if holds else operands[2])
         if not has_calls(operands[1]) and not has_calls(operands[2]):
             return self.joined([self.evaluate(operands[1]), self.evaluate(operands[2])])
-        before = self.state.copy()
+        before, find = self.state.copy(), self.last_find
         first = self.evaluate(operands[1])
         after, self.state = self.state, before
         second = self.evaluate(operands[2])
         self.state = meet([after, self.state])
-        return self.joined([first, second])
+        return self.joined(symbols.in_place_of([first, second], range(find + 1, self.last_find + 1)))
 
     def _logic(self, sign: str, operands: tuple[Expression, ...]) -> Value:
         first = self.evaluate(operands[0])

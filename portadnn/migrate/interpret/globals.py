@@ -56,12 +56,15 @@ class Globals(Memory):
         if not found:
             return self._of_parameter(owner, name, short) if owner else None
         wanted = name.replace(" ", "")
+        given = frozenset(f"<{argument}>" for argument in self.frame.generic.values()) if "<" not in wanted else ()
 
-        def fitness(pair: tuple[Declare, Unit]) -> tuple[bool, bool, bool, bool, bool]:
+        def fitness(pair: tuple[Declare, Unit]) -> tuple[bool, bool, bool, bool, bool, bool]:
             declared, unit = pair
-            exact = declared.name.replace(" ", "") == wanted
+            special = bool(given) and any(argument in declared.name for argument in given)
+            said = declared.name.replace(" ", "")
+            exact = said == wanted or ("::" in said and wanted.endswith(f"::{said}"))
             mine = not owner and bool(self.frame.this_class) and types.owner_of(declared.name) == self.frame.this_class
-            return (mine, exact, "<" not in declared.name, unit is self.frame.unit, declared.value is not None)
+            return (mine, special, exact, "<" not in declared.name, unit is self.frame.unit, declared.value is not None)
 
         best = max(found, key=fitness)
         if best[0].value is None:

@@ -10,7 +10,7 @@ from ..frontend.methods import makers
 from ..libraries import is_library
 from ..model.kinds import kind_of
 from ..names import enumerators_of, values_of_both
-from ..program import Braces, Cast, Class, Constant, Declare, Expression, Function, Name, Parameter, Unit
+from ..program import Braces, Cast, Class, Constant, Declare, Expression, Function, Name, Operation, Parameter, Unit
 from . import types
 from .nearby import Nearby
 from .parts import assigned_names, declarations, enumerators, given_arguments, given_members, pointed_at
@@ -69,6 +69,7 @@ class Index:
     _parameters: frozenset[str] | None = None
     _derived: dict[str, list[str]] | None = None
     _doubled: frozenset[str] | None = None
+    _numbers_by_name: dict[str, set[str]] | None = None
     _given_later: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -261,22 +262,33 @@ class Index:
             for known in self.methods_of(class_name):
                 if known.function.kind == "method":
                     for owner, name, value in given_members(known.function):
-                        constant = value.value if isinstance(value, Cast) else value
-                        if owner and isinstance(constant, Constant) and isinstance(constant.value, int | float):
+                        for constant in _numbers_in(value) if owner else ():
                             found.setdefault(name, {})[constant.value] = constant
             self._numbers[class_name] = {name: tuple(values.values()) for name, values in found.items()}
         return self._numbers[class_name]
 
-    def is_doubled(self, name: str, template: tuple[str, ...]) -> bool:
-        """Whether the program has a template of one type for double: by itself, or by a macro that does it."""
-        if len(template) != 1 or template[0].split()[0] not in ("typename", "class"):
-            return False
+    def doubled(self, name: str, template: tuple[str, ...]) -> str:
+        """Return a template's arguments for double, if the program has it for that: by itself, or by a macro."""
+        types_ = [i for i, text in enumerate(template) if text.split()[0] in ("typename", "class")]
+        if not types_:
+            return ""
         if self._doubled is None:
             said = {one for unit in self.units for one in unit.doubled}
             macros = {one.removesuffix(")").partition("(") for one in said if one.endswith(")")}
             by_macro = {given for macro, _, given in macros if given and f"{macro}()" in said}
             self._doubled = frozenset(said | by_macro)
-        return name in self._doubled
+        commas = next(("," * i for i in types_ if f"{',' * i}{name}" in self._doubled), None)
+        return "" if commas is None else f"<{commas}double>"
+
+    def number_type(self, name: str) -> str:
+        """Return ``"double?"`` of a name for float or double, as the program is built; of others the name itself."""
+        if self._numbers_by_name is None:
+            self._numbers_by_name = {}
+            for unit in self.units:
+                for said, type_ in unit.numbers:
+                    self._numbers_by_name.setdefault(said, set()).add(type_)
+        found = self._numbers_by_name.get(name, ())
+        return "double?" if len(found) > 1 else next(iter(found), name)
 
     def defines(self, name: str) -> bool:
         """Whether a function or method of this name is defined anywhere."""
@@ -463,6 +475,17 @@ class Index:
                 declared |= set(class_.bases)
         found = {self.class_of(type_) for type_ in declared if "*" not in type_}
         return {types.simple(c.name) for class_ in found if class_ is not None for c in self.lineage(class_.name)}
+
+
+def _numbers_in(value: Expression) -> Iterator[Constant]:
+    """Yield the numbers that an expression is: itself, or either one of ``x ? 1 : 0``."""
+    if isinstance(value, Cast):
+        yield from _numbers_in(value.value)
+    elif isinstance(value, Operation) and value.operator == "?:":
+        for operand in value.operands[1:]:
+            yield from _numbers_in(operand)
+    elif isinstance(value, Constant) and isinstance(value.value, int | float):
+        yield value
 
 
 def _with_defaults(function: Function, declared: Sequence[tuple[Parameter, ...]]) -> Function:

@@ -10,7 +10,7 @@ from ... import mapping
 from ...mapping import Parameter
 from ..events import Argument, Event, Place
 from ..frontend.found import FoundGraph
-from ..model import effects
+from ..model import effects, symbols
 from ..model.kinds import kind_of
 from ..model.listener import Listener
 from ..model.outputs import is_array
@@ -27,10 +27,10 @@ from .objects import Objects
 from .parts import read_names
 from .texts import argument_texts, unparsed
 
+_LIVES = re.compile(r"(?:cudnn|miopen)(?:Create|Destroy)\w*$")
 _SETS = re.compile(r"(?:cudnn|miopen)(?:Set|Init)\w*Descriptor")
 _SIZE = re.compile(r"workSpaceSize(?:InBytes)?$", re.IGNORECASE)
 _FINDS = re.compile(r"(?:cudnn|miopen)FindConvolution")
-_ALGORITHM = re.compile(r"CUDNN_CONVOLUTION_\w+_ALGO_|miopenConvolution\w+Algo")
 
 
 class LibraryCalls(Objects):
@@ -71,7 +71,7 @@ class LibraryCalls(Objects):
     def write(self, path: str, value: Value) -> None:
         """Set a variable; of a thing that is kept in another variable than it was made in, that is noted."""
         super().write(path, value)
-        if value.kind == "known" and isinstance(value.data, str) and _ALGORITHM.match(value.data):
+        if value.kind == "known" and isinstance(value.data, str) and symbols.ALGORITHM.match(value.data):
             self.fixed[path] = self.fresh()
         if value.kind == "thing" and not str(value.data).startswith(f"{path}@"):
             self.keep(value)
@@ -218,6 +218,7 @@ class LibraryCalls(Objects):
             guards=self.guards,
             version=self.versions[-1] if self.versions else None,
             followed=followed,
+            holder=self._holder(arguments[0].value) if arguments and _LIVES.match(name) else "",
         )
         where_ = (place.file, written or name, place.line, place.column)
         if not self.every_branch or where_ not in self.reached:
@@ -234,6 +235,12 @@ class LibraryCalls(Objects):
         if arguments and _SETS.match(name):
             self._keep_settings(arguments[0].value)
         return status_
+
+    def _holder(self, value: Value) -> str:
+        """Return the class of the object in which a variable or a thing lies."""
+        path = str(value.data).partition("@")[0] if value.kind in ("pointer", "thing") else ""
+        class_ = self.class_at(parent_of(path)) if path else None
+        return "" if class_ is None else types.simple(class_.name)
 
     def _keep_settings(self, value: Value) -> None:
         """Remember what a descriptor in a member of an object is set to."""

@@ -189,7 +189,7 @@ class Memory:
         self._register(path)
         type_ = self.types.get(path)
         if type_ is not None and value.kind == "known" and not types.pointee(type_) and not types.is_pair(type_):
-            value = symbols.converted(value, types.bare(type_))
+            value = symbols.converted(value, self.index.number_type(types.bare(type_)))
         if type_ is not None and is_algorithm(type_) and (class_ := self.class_at(parent_of(path))) is not None:
             self.kept.note_algorithm(class_.name, path, value)
         self.state.variables[path] = value

@@ -407,7 +407,7 @@ class Statements(Loops):
         value = self.evaluate(statement.value)
         self.ends.append(Ends())
         before, current = self.state, State(reachable=False)
-        default = False
+        default, start, find = False, self.fresh(), self.last_find
         chosen = self._chosen(statement, value)
         for i, (labels, block) in enumerate(statement.cases):
             default = default or not labels
@@ -422,6 +422,8 @@ class Statements(Loops):
             current = self.state
         breaks = self.ends.pop().breaks
         skipped = [] if default or (chosen is not None and chosen >= 0) else [before]
+        if self.last_find > find:
+            self._mark_instead(start, find, [end for end in [*breaks, current, *skipped] if end.reachable])
         self.state = meet([*breaks, current, *skipped])
 
     def _chosen(self, statement: Switch, value: Value) -> int | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..values import UNKNOWN, Value, join, known, unknown
@@ -18,7 +20,8 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 _COMMUTES = frozenset({"+", "*", "&", "|", "^", "==", "!="})
-_FLOATS = ("float", "double", "half")
+ALGORITHM = re.compile(r"CUDNN_CONVOLUTION_\w+_ALGO_|miopenConvolution\w+Algo")
+_FLOATS = ("float", "double", "half", "double?")  # the last as the program is built
 
 
 def operate(sign: str, a: Value, b: Value) -> Value:
@@ -185,6 +188,18 @@ def converted(value: Value, type_: str) -> Value:
     if value.kind == "unknown" and value.type == "bool" and type_ in _FLOATS:
         return join(Value("known", number, type_, value.origins) for number in (0.0, 1.0))
     return value.typed(type_) if value.kind in ("known", "unknown") and type_ else value
+
+
+def in_place_of(values: Sequence[Value], searches: range) -> list[Value]:
+    """Return values of several branches: an algorithm that one fixes says which search of another it stands for."""
+    found = [number for value in values for number in value.origins if number in searches]
+    if not found:
+        return list(values)
+    return [replace(value, origins=(-found[0],)) if _is_algorithm(value) else value for value in values]
+
+
+def _is_algorithm(value: Value) -> bool:
+    return value.kind == "known" and isinstance(value.data, str) and ALGORITHM.match(value.data) is not None
 
 
 _SIZES = {f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}

@@ -14,6 +14,7 @@ from ..cpp.text import Comment, Text, count_lines
 from ..libraries import is_library, named
 from ..program import Block, Class, Declare, Function, Skipped, Span, Unit
 from .syntax import Translator, called_name, names_assigned
+from .tables import Tables
 
 MODULE = "(module)"  # what the code of a file outside of functions is called
 _FUNCTION = named()
@@ -98,9 +99,11 @@ class _Reader:
         self.source = source
         self.unit = unit
         self.modules: set[str] = set()
+        self.tables = Tables(ast.Module([], []))
         self.raw = _RAW.search(source.raw) is not None  # C functions called as they are: they return a status
 
     def module(self, tree: ast.Module) -> None:
+        self.tables = Tables(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._import(node)
@@ -148,7 +151,7 @@ class _Reader:
                 self.unit.variables[i] = Declare(variable.name, "const", translated, variable.span)
 
     def _translator(self) -> Translator:
-        return Translator(self.source.node_span, self._text, self.modules, self.unit, checked=not self.raw)
+        return Translator(self.source.node_span, self._text, self.modules, self.unit, self.tables, checked=not self.raw)
 
     def _text(self, span: Span) -> str:
         return self.source.read(span.start, span.end)

@@ -37,6 +37,7 @@ from ..program import (
     Unclear,
     Unit,
 )
+from .tables import Tables, looked_up
 
 _VALUE = re.compile(r"^(?:CUDNN_|MIOPEN_|miopen[A-Z])\w*$")
 _DEEPEST = 90
@@ -92,6 +93,7 @@ class Translator:
         text_of: Callable[[Span], str],
         modules: set[str],
         unit: Unit,
+        tables: Tables,
         *,
         checked: bool,
     ) -> None:
@@ -99,6 +101,7 @@ class Translator:
         self.text_of = text_of
         self.modules = modules
         self.unit = unit
+        self.tables = tables
         self.checked = checked
         self.calls: set[str] = set()
         self.depth = 0
@@ -260,6 +263,9 @@ class Translator:
             return Name("this" if node.id == "self" else node.id, span)
         if isinstance(node, ast.Attribute):
             return self._attribute(node, span)
+        for table, key, instead in looked_up(node):
+            if found := self.tables.entries(table, key, instead):
+                return self._one_of([self.expression(one) for one in found], self.expression(key), span)
         if isinstance(node, ast.Subscript):
             return self._subscript(node, span)
         if isinstance(node, ast.Call):
@@ -277,9 +283,18 @@ class Translator:
     def _attribute(self, node: ast.Attribute, span: Span) -> Expression:
         if _VALUE.match(node.attr) or self._is_module(node.value):
             return Name(node.attr, span)
+        if (constant := self.tables.constant(node)) is not None:
+            return self.expression(constant)
         if node.attr == "value":  # of a variable of ctypes
             return self.expression(node.value)
         return Member(self.expression(node.value), node.attr, span)
+
+    @staticmethod
+    def _one_of(found: list[Expression], key: Expression, span: Span) -> Expression:
+        result = found[-1]
+        for one in reversed(found[:-1]):
+            result = Operation("?:", (Unclear((key,), span), one, result), span)
+        return result
 
     def _is_module(self, node: ast.expr) -> bool:
         while isinstance(node, ast.Attribute):

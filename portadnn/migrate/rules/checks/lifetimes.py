@@ -61,7 +61,8 @@ def never_destroyed(situation: Situation) -> Iterator[Hit]:
         return
     destroy = destroyer_of(event.function)
     destroyed = once(situation.journal, "destroyed", _Destroyed)
-    near = destroyed.near.get((event.library, _scope(event))) or destroyed.near.get((event.library, _function(event)))
+    scopes = (_scope(event), _function(event), event.holder)
+    near = next((found for scope in scopes if (found := destroyed.near.get((event.library, scope)))), None)
     if near is None or destroyed.may_be(event, str(argument.value.data)):
         return
     deed = situation.journal.get(event.number)
@@ -137,6 +138,8 @@ class _Destroyed:
             for thing, creator in zip(things, creators, strict=True)
         )
         self.near[library, _function(deed.event) if own else _scope(deed.event)] = deed
+        if deed.event.holder:
+            self.near[library, deed.event.holder] = deed
         if not things or any(thing.many or (not thing.certain and "[" in thing.id) for thing in things):
             self._anything.add(function)
         for thing, creator in zip(things, creators, strict=True):
@@ -145,6 +148,7 @@ class _Destroyed:
             else:
                 self._made.add((function, _member(thing.id), _scope(creator.event)))
                 self._made.add((function, _member(thing.id), _scope(deed.event)))
+                self._made.add((function, _member(thing.id), deed.event.holder or _scope(deed.event)))
 
     def may_be(self, made: Event, path: str) -> bool:
         """Tell whether one may be about what a call made: it is, it is called so, or nobody knows what it is."""
@@ -152,6 +156,7 @@ class _Destroyed:
         return (
             function in self._anything
             or (function, _member(path), _scope(made)) in self._made
+            or (function, _member(path), made.holder or _scope(made)) in self._made
             or (function, _member(path)) in self._named
         )
 

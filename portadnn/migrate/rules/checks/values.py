@@ -40,11 +40,23 @@ def other_compute_type(situation: Situation) -> Iterator[Hit]:
 @check()
 def found_math_type(situation: Situation) -> Iterator[Hit]:
     """Find math types that a search for algorithms gave, whatever they are."""
-    value = situation.value("mathType")
+    values = situation.value("mathType").options
     searched = any("FindConvolution" in name or "Algorithm_v7" in name for name in situation.mentioned)
-    lost = value.data is None or "~" in str(value.data)  # of a tuple or a cache
-    if value.kind == "unknown" and (str(value.data).endswith(".mathType") or (lost and searched)):
-        yield Hit("possible", "mathType")
+    for value in values:
+        lost = value.data is None or "~" in str(value.data)  # of a tuple or a cache
+        if value.kind == "unknown" and (str(value.data).endswith(".mathType") or (lost and searched)):
+            yield Hit("possible", "mathType")
+            return
+
+
+def _as_double(value: Value) -> tuple[Value | None, bool]:
+    """Return what a scalar is where it is a double, and whether it surely is one: a build or a branch may decide."""
+    mine = [option for option in value.options if plain_type(option.type) in ("double", "double?")]
+    sure = len(mine) == len(value.options) and all(plain_type(option.type) == "double" for option in mine)
+    if len(mine) == len(value.options) and len(mine) > 1 and sure:
+        return value.typed("double"), True
+    numbers_ = [option for option in mine if number(option)]
+    return next(iter(numbers_ or mine), None), sure
 
 
 @check("names", "read", "declared")
@@ -53,9 +65,10 @@ def double_scalars(situation: Situation) -> Iterator[Hit]:
     found: list[tuple[str, str]] = []
     certain = True
     for name in _SCALARS:
-        value = situation.value(name)
-        if plain_type(value.type) != "double":
+        value, sure = _as_double(situation.value(name))
+        if value is None:
             continue
+        certain = certain and sure
         known = number(value)
         if known is None:
             if name.startswith("alpha") and value.kind == "unknown":
@@ -67,7 +80,7 @@ def double_scalars(situation: Situation) -> Iterator[Hit]:
             found.append((name, f"{known:g} reads as {read:g}"))
     if found:
         texts = [a.text for name, _ in found if (a := situation.argument(name))]
-        values = (number(situation.value(name)) for name, _ in found)
+        values = (number(_as_double(situation.value(name))[0] or UNKNOWN) for name, _ in found)
         declared = " ".join(
             f"float {name}_ = {1 if value is None else value:g};"
             for (name, _), value in zip(found, values, strict=True)
@@ -246,9 +259,14 @@ def _as_the_image(situation: Situation) -> Iterator[Hit]:
         or not 0 < len(window.data) == len(dims.data) - 2
     ):
         return
-    if all(same(w, size) is True for w, size in zip(window.data, dims.data[2:], strict=True)):
+    said = [[same(w, size) for w in window_.options] for window_, size in zip(window.data, dims.data[2:], strict=True)]
+    if all(True in one for one in said):
         argument = situation.argument("poolingDesc", "poolDesc")
-        yield Hit(words={"window": "as the image", "desc": argument.text if argument else "it"})
+        sure = all(one == [True] for one in said)
+        yield Hit(
+            "proven" if sure else "possible",
+            words={"window": "as the image", "desc": argument.text if argument else "it"},
+        )
 
 
 @check("fault", "remedy")
