@@ -261,8 +261,10 @@ KERNEL ELEMENT_SIZE mha_lengths(TENSOR(int, to) LENGTHS_Q_ARG LENGTHS_KV_ARG, co
 #ifdef WG
 #if WG == 1
 #define SYNC()
+#define SYNC_GLOBAL()
 #else
 #define SYNC() BARRIER()
+#define SYNC_GLOBAL() GLOBAL_BARRIER()
 #endif
 // all work-items get the result over the group; scratch has WG numbers
 #define PD_GROUP(name, OP)                                                                                 \
@@ -281,7 +283,7 @@ KERNEL ELEMENT_SIZE mha_lengths(TENSOR(int, to) LENGTHS_Q_ARG LENGTHS_KV_ARG, co
 PD_GROUP(group_sum, ADD)
 PD_GROUP(group_max, fmax)
 
-// The windows of rows as attention/attention.h has them, six numbers each, and with OF_KEYS four of each key; a window without keys
+// The windows of rows as attention/attention.h has them, six numbers each, and four of each of `asked` keys; a window without keys
 // widens no bound. A work-item has a run of rows, and those before and behind it come by a scan of the work-group.
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
@@ -297,7 +299,7 @@ DEVICE int first_beyond(const GLOBAL int *numbers, int count, int key) {
 }
 KERNEL WG_SIZE(WG, 1, 1)
 mha_windows(TENSOR(const int, windows), TENSOR(int, to), const i64 windows_end, const i64 windows_step, const int rows,
-            const int steps, const int keys) {
+            const int steps, const int keys, const int asked) {
     GRID_WAIT();
     LOCAL int firsts[WG], ends[WG], tops[WG], lows[WG];
     BIND(const int, windows);
@@ -350,18 +352,14 @@ mha_windows(TENSOR(const int, windows), TENSOR(int, to), const i64 windows_end, 
         to[4 * rows + i] = MOST(top, to[4 * rows + i]);
         to[5 * rows + i] = low;
     }
-#ifdef OF_KEYS
     GLOBAL int *of_keys = to + 6 * (i64)rows;
-#if WG > 1
-    GLOBAL_BARRIER();
-#endif
-    for (int key = lid; key < keys; key += WG) {
+    SYNC_GLOBAL();
+    for (int key = lid; key < asked; key += WG) {
         of_keys[key] = first_beyond(to + 3 * rows, rows, key);
         of_keys[keys + key] = first_beyond(to + 2 * rows, rows, key);
         of_keys[2 * keys + key] = first_beyond(to + 5 * rows, rows, key);
         of_keys[3 * keys + key] = first_beyond(to + 4 * rows, rows, key);
     }
-#endif
 }
 
 #ifdef HAS_LENGTHS
@@ -438,96 +436,5 @@ mha_softmax_gradient(TENSOR(real, gradient), TENSOR(const real, weights) DROP_AR
     for (i64 s = lid; s < keys; s += WG) sum += of[s] * g[s] * DROP_FACTOR(row * keys + s);
     sum = group_sum(sum, scratch, lid);
     for (i64 s = lid; s < keys; s += WG) g[s] = scale * of[s] * (g[s] * DROP_FACTOR(row * keys + s) - sum);
-}
-#endif
-
-#ifdef LANES
-// dw += the sums of the columns of rows, for the biases of queries, keys, values and outputs, which lie one after another in dw
-//
-//   group = part of the rows * blocks + block           LANES work-items side by side, with VW columns each
-//           rows of a part  |  lane 0 | lane 1 | ...    WG / LANES rows at a time
-//
-// With PARTS parts the sums of each go to memory, [part][column], which the last work-group of a block adds up in order
-// (GRID_FENCED), or mha_bias_gradient.
-#ifdef GRID_FENCED
-#include "common/last_group.h"
-#endif
-#define DEEP (WG / LANES)
-#define COLUMNS (LANES * VW)
-#define BLOCKS(columns) (((columns) + COLUMNS - 1) / COLUMNS)
-#define SUMMED(x) TENSOR(const T, x), const i64 x##_step, const i64 x##_rows, const int x##_columns
-#define ADD_DW(i, sum) STORE(dw, i, LOAD(dw, i) + (sum))
-#define GO_ON(x)                            \
-    if (block >= BLOCKS(columns)) {         \
-        block -= BLOCKS(columns);           \
-        first += columns;                   \
-        rows = x;                           \
-        step = x##_step;                    \
-        count = x##_rows;                   \
-        columns = x##_columns;              \
-    }
-KERNEL WG_SIZE(WG, 1, 1)
-mha_bias_sums(SUMMED(q), SUMMED(k), SUMMED(v), SUMMED(o), TENSOR(T, dw)
-#if PARTS > 1
-              , TENSOR(real, sums)
-#ifdef GRID_FENCED
-              , TENSOR(int, arrived)
-#endif
-#endif
-) {
-    GRID_WAIT();
-    LOCAL real found[WG * VW];
-    BIND(const T, q);
-    BIND(const T, k);
-    BIND(const T, v);
-    BIND(const T, o);
-    BIND(T, dw);
-    const int blocks = BLOCKS(q_columns) + BLOCKS(k_columns) + BLOCKS(v_columns) + BLOCKS(o_columns);
-    const int lid = LID(0), lane = lid % LANES, part = GRP(0) / blocks, whole = GRP(0) % blocks;
-    int block = whole, first = 0, columns = q_columns;
-    const GLOBAL T *rows = q;
-    i64 step = q_step, count = q_rows;
-    GO_ON(k)
-    GO_ON(v)
-    GO_ON(o)
-    const i64 each = (count + PARTS - 1) / PARTS, end = LEAST((part + 1) * each, count);
-    const int column = block * COLUMNS + lane * VW;
-    vreal sum[4];
-    UNROLL for (int i = 0; i < 4; ++i) sum[i] = VSPLAT(0);
-    if (column < columns) {
-        i64 row = part * each + lid / LANES;
-        for (; row + 3 * DEEP < end; row += 4 * DEEP) {
-            UNROLL for (int i = 0; i < 4; ++i) sum[i] = sum[i] + VLOAD(rows, (row + i * DEEP) * step + column);
-        }
-        for (; row < end; row += DEEP) sum[0] = sum[0] + VLOAD(rows, row * step + column);
-    }
-    sum[0] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-    UNROLL for (int j = 0; j < VW; ++j) found[lid * VW + j] = LANE(sum[0], j);
-#if WG > 1
-    BARRIER();
-#endif
-    const int left = LEAST(columns - block * COLUMNS, COLUMNS), from = first + block * COLUMNS;
-    for (int i = lid; i < left; i += WG) {
-        real total = found[i];
-        for (int other = 1; other < DEEP; ++other) total += found[other * COLUMNS + i];
-#if PARTS == 1
-        ADD_DW(from + i, total);
-    }
-#else
-        BIND(real, sums);
-        sums[part * (q_columns + k_columns + v_columns + o_columns) + from + i] = total;
-    }
-#ifdef GRID_FENCED
-    BIND(int, arrived);
-    LOCAL int slot;
-    if (!last_group(arrived + whole, &slot, lid, PARTS)) return;
-    BIND(real, sums);
-    for (int i = lid; i < left; i += WG) {
-        real total = 0;
-        for (int p = 0; p < PARTS; ++p) total += sums[p * (q_columns + k_columns + v_columns + o_columns) + from + i];
-        ADD_DW(from + i, total);
-    }
-#endif
-#endif
 }
 #endif

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..c_names.memory import reader
+from ..c_names import memory
 from ..c_names.objects import Descriptor, Layout, destroy, made, value_of
 from ..descriptors import TensorView
 from ..enums import DataType, TensorFormat
@@ -16,6 +16,7 @@ from ..problem import TensorSpec, packed_strides
 from .generated.enums import miopenDataType_t, miopenTensorLayout_t
 from .names import parse, unified
 from .narrow import NARROW, NarrowSpec, plain
+from .vectors import VECTORS, VectorSpec, vector_spec
 
 __all__ = [
     "DATA_TYPES",
@@ -29,6 +30,7 @@ __all__ = [
     "made",
     "make_spec",
     "miopenTensorDescriptor_t",
+    "of_any_layout",
     "optional",
     "spec_of",
     "tensor",
@@ -83,7 +85,12 @@ class miopenTensorDescriptor_t(Layout):
     plain: TensorSpec
 
     def set(self, value: TensorSpec) -> None:
-        """Give it another layout."""
+        """Give it another layout; vectors of channels have no array of so many dims."""
+        if isinstance(value, VectorSpec):
+            self.set_unread(value)
+            self.__dict__.pop("wide", None)
+            self.__dict__.pop("plain", None)
+            return
         self.value = value
         missing = max(0, 3 - len(value.dims))
         self.wide = replace(value, dims=value.dims + (1,) * missing, strides=value.strides + (1,) * missing)
@@ -95,8 +102,22 @@ class miopenTensorDescriptor_t(Layout):
         """The layout as problems and arrays have it."""
         return self.plain
 
+    def __getattr__(self, name: str) -> Any:
+        if name in ("wide", "plain") and isinstance(self.value, VectorSpec):
+            known = "miopenTensorNCHW or miopenTensorNHWC: vectors of channels are for forward convolutions"
+            raise NotSupported(argument="tensorDesc", expected=known, got=self.value.layout.name)
+        raise AttributeError(name)
 
-tensor = reader(miopenTensorDescriptor_t)
+
+tensor = memory.reader(miopenTensorDescriptor_t)
+
+
+def of_any_layout(handle: Handle, desc: Any, data: Any, name: str, argument: str = "") -> Any:
+    """Return memory as :func:`tensor` does, or vectors of channels as :attr:`VectorSpec.unfolded` says."""
+    value = desc.value if type(desc) is miopenTensorDescriptor_t else None
+    if not isinstance(value, VectorSpec) or data is None:
+        return tensor(handle, desc, data, name, argument)
+    return memory.view(handle, desc.views, data, value.unfolded, name)
 
 
 def descriptor_of(spec: TensorSpec) -> miopenTensorDescriptor_t:
@@ -111,10 +132,10 @@ def spec_of(desc: Any, argument: str) -> TensorSpec:
     return value_of(desc, miopenTensorDescriptor_t, argument)
 
 
-def wide_of(desc: Any, argument: str) -> TensorSpec:
-    """Return what a tensor descriptor says, with 3 dims or more."""
-    value_of(desc, miopenTensorDescriptor_t, argument)
-    return desc.wide
+def wide_of(desc: Any, argument: str, vectors: bool = False) -> TensorSpec:
+    """Return what a tensor descriptor says, with 3 dims or more; `vectors` of channels where they are known."""
+    value = value_of(desc, miopenTensorDescriptor_t, argument)
+    return value if vectors and isinstance(value, VectorSpec) else desc.wide
 
 
 def view(handle: Handle, spec: TensorSpec, data: Any, name: str, offset: int = 0) -> TensorView:
@@ -157,6 +178,8 @@ def type_of(spec: TensorSpec) -> miopenDataType_t:
 
 def layout_of(spec: TensorSpec) -> miopenTensorLayout_t:
     """Return MIOpen's layout whose packed strides a tensor has; NCHW where several have the same."""
+    if isinstance(spec, VectorSpec):
+        return spec.layout
     for named, (dims, format) in _LAYOUTS.items():
         if dims == len(spec.dims) and spec.strides == packed_strides(spec.dims, format):
             return named
@@ -167,12 +190,18 @@ def layout_of(spec: TensorSpec) -> miopenTensorLayout_t:
 def layout_spec(data_type: Any, layout: Any, lengths: Sequence[int]) -> TensorSpec:
     """Return the spec of a packed tensor with one of MIOpen's layouts; lengths are in the order n, c, [d,] h, w."""
     named = parse(miopenTensorLayout_t, layout, "tensorLayout")
+    if named in VECTORS:
+        plain_one = make_spec(data_type, lengths)
+        if isinstance(plain_one, NarrowSpec):
+            expected = "a type of 16 bits or more, or miopenInt8, for vectors of channels"
+            raise NotSupported(argument="dataType", expected=expected, got=plain_one.kind.name)
+        return vector_spec(plain_one.dtype, named, lengths)
     known = _LAYOUTS.get(named)
     if known is None:
         raise NotSupported(
-            "vectors of channels and CHWN are not supported",
+            "CHWN is not supported, nor by MIOpen",
             argument="tensorLayout",
-            expected=", ".join(member.name for member in _LAYOUTS),
+            expected=", ".join(member.name for member in (*_LAYOUTS, *VECTORS)),
             got=named.name,
         )
     dims, format = known

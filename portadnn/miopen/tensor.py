@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 from ..errors import NotSupported
 from ..problem import TensorSpec
 from .descriptors import layout_of, layout_spec, made, make_spec, miopenTensorDescriptor_t, type_of
 from .generated.enums import miopenDataType_t
 from .names import integer, integers, parse
 from .narrow import NARROW, NarrowSpec
+from .vectors import VectorSpec
 
 
 def miopenSet4dTensorDescriptor(tensorDesc, dataType, *lengths):
@@ -59,11 +58,11 @@ def miopenGetTensorElementSpace(tensor):
 
 
 def miopenIsTensorPacked(tensor):
-    return tensor.span == math.prod(tensor.dims)
+    return tensor.span == tensor.size
 
 
 def miopenGetTensorVectorLength(tensor):
-    return 1
+    return tensor.vector if isinstance(tensor, VectorSpec) else 1
 
 
 def miopenGetTensorDescriptorSize(tensor):
@@ -77,7 +76,10 @@ def miopenGetTensorNumBytes(tensor):
 def miopenSetTensorCastType(tensor, tensorDesc, cast_type):
     wanted, kind = parse(miopenDataType_t, cast_type, "cast_type"), type_of(tensor)
     layout = tensor.dtype, tensor.dims, tensor.strides
-    if wanted is not kind:
+    if isinstance(tensor, VectorSpec):
+        if wanted is not kind:
+            raise NotSupported(argument="cast_type", expected=f"{kind.name} for vectors of channels", got=wanted.name)
+    elif wanted is not kind:
         tensorDesc.set(NarrowSpec(*layout, kind=kind, cast=wanted))
     elif kind in NARROW:
         tensorDesc.set(NarrowSpec(*layout, kind=kind))

@@ -49,11 +49,12 @@ class Bounds:
             yield todo.elements(device, "mha_lengths", (*args, int32(rows), int32(keys)), todo.groups, {**defines})
         if self.windows is not None:
             spec = todo.problem.windows  # type: ignore[attr-defined]
-            items = 1 if todo.cpu else self._items(max(rows, keys if self.of_keys else 0))
             steps = (ConstantArg(np.int64(step)) for step in spec.strides)
-            sizes = (int32(rows), int32(todo.problem.steps[0]), int32(keys))
+            asked = keys if self.of_keys else 0
+            sizes = (int32(rows), int32(todo.problem.steps[0]), int32(keys), int32(asked))
             args = [todo.tensor("windows"), self.windows.arg, *steps, *sizes]
-            yield todo.in_groups(device, "mha_windows", tuple(args), 1, items, {"OF_KEYS": 1} if self.of_keys else {})
+            items = 1 if todo.cpu else self._items(max(rows, asked))
+            yield todo.in_groups(device, "mha_windows", tuple(args), 1, items)
 
     def _items(self, most: int) -> int:
         """Return the work-items of the one group that has so many rows or keys: a power of two."""

@@ -118,11 +118,18 @@ class Pass:
         return Launch(kernel, (groups,), (items,), (*args, int64(size)))
 
     def in_groups(
-        self, device: Device, name: str, args: tuple[Arg, ...], groups: int, items: int, more: Defines | None = None
+        self,
+        device: Device,
+        name: str,
+        args: tuple[Arg, ...],
+        groups: int,
+        items: int,
+        more: Defines | None = None,
+        file: str = FILE,
     ) -> Launch:
         """Return a launch of work-groups."""
         defines = {f"DTYPE_{self.dtype.name}": 1, "WG": items, "PER": 1, **(more or {})}
-        return Launch(device.compile(FILE, name, defines), (groups,), (items,), args)
+        return Launch(device.compile(file, name, defines), (groups,), (items,), args)
 
     def drawn(self, stream: int) -> TensorArg:
         """Return the words of a stream's seed and draw."""

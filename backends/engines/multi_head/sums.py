@@ -12,6 +12,7 @@ from ..rounding import ceil_div
 from .products import Block
 from .rows import Defines, Pass
 
+_FILE = "shared/attention/bias_sums.cl"
 _ITEMS = 256  # of a GPU's work-group
 _LANES = 32  # of these, side by side
 _GROUPS = 4  # work-groups for each compute unit
@@ -86,7 +87,7 @@ class BiasSums:
                 defines["GRID_FENCED"] = 1
                 args.append(CountersArg(self._blocks))
         groups = self._blocks * self._parts
-        yield todo.in_groups(device, "mha_bias_sums", tuple(args), groups, self._items, defines)
+        yield todo.in_groups(device, "mha_bias_sums", tuple(args), groups, self._items, defines, _FILE)
         if self._sums is not None and not fenced:
             given = (self._sums.arg, dw, int32(self._parts))
             yield todo.elements(device, "mha_bias_gradient", given, self.columns)

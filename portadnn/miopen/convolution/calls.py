@@ -19,7 +19,7 @@ from ...ops.convolution.algorithms import find_workspace_size
 from ...ops.convolution.calls import convolution_backward_bias
 from ...ops.convolution.fused import convolution_bias_activation_forward
 from ...problem import TensorSpec
-from ..descriptors import tensor, wide_of
+from ..descriptors import of_any_layout, wide_of
 from ..generated.enums import miopenActivationMode_t, miopenConvFwdAlgorithm_t, miopenStatus_t
 from ..names import boolean, integer, one_and_zero, parse, refuse
 from ..workspaces import given_workspace
@@ -42,13 +42,13 @@ Specs = tuple[TensorSpec, TensorSpec, TensorSpec]  # image, filter, result
 
 def specs_of(direction: Direction, c: Mapping[str, Any]) -> Specs:
     """Return what the descriptors of image, filter and result say, of C's arguments by name."""
-    image, weights, result = (wide_of(c[f"{name}Desc"], f"{name}Desc") for name in direction.memory)
+    image, weights, result = (wide_of(c[f"{name}Desc"], f"{name}Desc", True) for name in direction.memory)
     return image, weights, result
 
 
 def tensors_of(direction: Direction, handle: Handle, c: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """Return image, filter and result as arrays, of C's arguments by name."""
-    image, weights, result = (tensor(handle, c[f"{name}Desc"], c[name], name) for name in direction.memory)
+    image, weights, result = (of_any_layout(handle, c[f"{name}Desc"], c[name], name) for name in direction.memory)
     return image, weights, result
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...descriptors.layers import ConvolutionDescriptor
-from ...errors import BadParam
+from ...errors import BadParam, NotSupported
 from ...problem import TensorSpec
 from ...shapes import convolution_output_dims
 from ..descriptors import Opaque, made, value_of
@@ -18,6 +18,7 @@ from ..generated.enums import (
     miopenPaddingMode_t,
 )
 from ..names import integer, integers, parse
+from ..vectors import VectorSpec
 
 DETERMINISTIC = miopenConvolutionAttrib_t.MIOPEN_CONVOLUTION_ATTRIB_DETERMINISTIC
 DEFAULT_FIND_MODE = miopenConvolutionFindMode_t.miopenConvolutionFindModeDefault
@@ -169,6 +170,8 @@ def output_dims(settings: ConvolutionSettings, x: TensorSpec, w: TensorSpec) -> 
     """Return the dims of a convolution's output in either mode."""
     conv = settings.conv
     assert conv.stride is not None and conv.dilation is not None
+    if isinstance(x, VectorSpec) or isinstance(w, VectorSpec):
+        return _of_vectors(settings, x, w)
     if not settings.transposed:
         return convolution_output_dims(x.dims, w.dims, conv.padding, conv.stride, conv.dilation, conv.groups)
     if len(x.dims) != len(conv.padding) + 2 or len(w.dims) != len(x.dims):
@@ -186,6 +189,19 @@ def output_dims(settings: ConvolutionSettings, x: TensorSpec, w: TensorSpec) -> 
             raise BadParam(argument="inputTensorDesc", expected="sizes that leave an output", got=x.dims)
         sizes.append(size)
     return (x.dims[0], w.dims[1] * conv.groups, *sizes)
+
+
+def _of_vectors(settings: ConvolutionSettings, x: TensorSpec, w: TensorSpec) -> tuple[int, ...]:
+    """Return the dims of a forward convolution's output, whose channels are counted in vectors as its operands' are."""
+    if not isinstance(x, VectorSpec) or not isinstance(w, VectorSpec) or w.vector != x.vector:
+        raise BadParam(argument="filterDesc", expected=f"vectors of channels as {x}", got=str(w))
+    if settings.transposed:
+        expected = "miopenConvolution for vectors of channels"
+        raise NotSupported(argument="convDesc", expected=expected, got="miopenTranspose")
+    n, k, *spatial = output_dims(settings, *(TensorSpec.packed(one.dtype, one.logical) for one in (x, w)))
+    if k % x.vector:
+        raise BadParam(argument="filterDesc", expected=f"filters in multiples of {x.vector}", got=k)
+    return (n, k // x.vector, *spatial)
 
 
 def miopenGetConvolutionForwardOutputDim(inputTensor, filter, conv):

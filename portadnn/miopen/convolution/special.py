@@ -1,4 +1,4 @@
-"""Convolutions that are composed of several steps: of bytes, and of 8-bit floats. Each has one algorithm."""
+"""Convolutions of several steps: of bytes, of 8-bit floats, of layouts of vectors. Each has one algorithm."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from ...handle import Handle
 from ...ops.convolution.algorithms import AlgoPerf
 from ...problem import TensorSpec
 from ..generated.enums import miopenConvAlgorithm_t
-from . import integers, narrow
+from . import integers, narrow, vectors
 from .descriptor import ConvolutionSettings
 
 
 def is_special(specs: Sequence[TensorSpec]) -> bool:
     """Tell whether image, filter and result are those of such a convolution."""
-    return narrow.of_narrow(specs) or integers.of_bytes(specs)
+    return vectors.of_vectors(specs) or narrow.of_narrow(specs) or integers.of_bytes(specs)
 
 
 def check(direction: Any, settings: ConvolutionSettings, specs: Sequence[TensorSpec]) -> None:
     """Raise what is wrong with such a convolution; `direction` is one of :mod:`.algorithms`."""
-    if narrow.of_narrow(specs):
+    if vectors.of_vectors(specs):
+        vectors.check(direction.name, settings, specs)
+    elif narrow.of_narrow(specs):
         narrow.check(direction.name, settings, specs)
     else:
         integers.check(settings, specs, direction.name == "forward")
@@ -40,7 +42,9 @@ def convolve(
     direction: Any, handle: Handle, settings: ConvolutionSettings, specs: Sequence[TensorSpec], arrays: Sequence[Any]
 ) -> None:
     """Compute such a convolution."""
-    if narrow.of_narrow(specs):
+    if vectors.of_vectors(specs):
+        vectors.convolve(handle, settings, specs, arrays)
+    elif narrow.of_narrow(specs):
         narrow.convolve(direction, handle, settings, specs, arrays)
     else:
         integers.convolve(handle, settings, specs, arrays)

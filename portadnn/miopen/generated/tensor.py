@@ -139,7 +139,7 @@ def miopenSetTensorDescriptorV2(
 def miopenSetNdTensorDescriptorWithLayout(
     tensorDesc: miopenTensorDescriptor_t, dataType: int, tensorLayout: int, lens: Any, num_lens: int
 ) -> None:
-    """Describe a packed tensor NCHW, NHWC, NCDHW or NDHWC; lengths are in the order n, c, [d,] h, w for all of them.
+    """Describe a packed tensor NCHW, NHWC, NCDHW or NDHWC, or NCHWc and for filters CHWNc with vectors of 4 or 8 channels, which forward convolutions of miopenHalf read; lengths are in the order n, c, [d,] h, w for all of them.
 
     Return nothing (since 2.18.0).
 
@@ -212,7 +212,7 @@ def miopenGetTensorNumBytes(tensorDesc: miopenTensorDescriptor_t) -> int:
 
 @function
 def miopenGetTensorLayout(tensorDesc: miopenTensorDescriptor_t) -> miopenTensorLayout_t:
-    """Return the layout whose packed strides the tensor has, of NCHW, NHWC, NCDHW and NDHWC.
+    """Return the layout whose packed strides the tensor has, of NCHW, NHWC, NCDHW and NDHWC, or that of vectors which it was given.
 
     Return layout (MIOpen).
 
@@ -251,7 +251,7 @@ def miopenIsTensorPacked(tensorDesc: miopenTensorDescriptor_t) -> bool:
 
 @function
 def miopenGetTensorVectorLength(tensorDesc: miopenTensorDescriptor_t) -> int:
-    """Return how many channels lie in a vector: 1, for layouts with vectors are not supported.
+    """Return how many channels lie in a vector: 4 or 8 of NCHWc and CHWNc, else 1.
 
     Return vectorLength (MIOpen).
 

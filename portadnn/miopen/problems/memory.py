@@ -10,7 +10,7 @@ from ...errors import BadParam
 from ...handle import Handle
 from ...ops.tensor import set_tensor
 from ...problem import TensorSpec
-from ..descriptors import descriptor_of, miopenTensorDescriptor_t, tensor, wide_of
+from ..descriptors import descriptor_of, miopenTensorDescriptor_t, of_any_layout, tensor, wide_of
 from ..generated.enums import miopenStatus_t, miopenTensorArgumentId_t
 from ..names import integer, number, parse
 
@@ -82,11 +82,11 @@ def read(handle: Handle, given: Given, id: miopenTensorArgumentId_t, spec: Tenso
     if spec is None:
         return scalar(argument.buffer, id)
     if argument.descriptor is None:
-        return tensor(handle, descriptor_of(spec), argument.buffer, id.name, id.name)
-    own = wide_of(argument.descriptor, "tensors")
+        return of_any_layout(handle, descriptor_of(spec), argument.buffer, id.name, id.name)
+    own = wide_of(argument.descriptor, "tensors", True)
     if fixed and own != spec:
         raise BadParam(argument="tensors", expected=f"{id.name} as the problem has it, {spec}", got=own)
-    return tensor(handle, argument.descriptor, argument.buffer, id.name, "tensors")
+    return of_any_layout(handle, argument.descriptor, argument.buffer, id.name, "tensors")
 
 
 def allocated(handle: Handle, known: Mapping[Any, Any], id: miopenTensorArgumentId_t, spec: TensorSpec | None) -> Any:
@@ -95,9 +95,9 @@ def allocated(handle: Handle, known: Mapping[Any, Any], id: miopenTensorArgument
         return scalar(known.get(id, SCALARS[id]), id)
     desc = descriptor_of(spec)
     if id in known:
-        return tensor(handle, desc, known[id], id.name, id.name)
+        return of_any_layout(handle, desc, known[id], id.name, id.name)
     words = -(-spec.span * spec.dtype.itemsize // 4)
     memory = handle.empty_bytes(4 * words)
     zeros = descriptor_of(TensorSpec.packed(DataType.FLOAT, (words, 1, 1)))
     set_tensor(handle, tensor(handle, zeros, memory, id.name), 0.0)
-    return tensor(handle, desc, memory, id.name)
+    return of_any_layout(handle, desc, memory, id.name)

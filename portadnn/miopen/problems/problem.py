@@ -201,7 +201,8 @@ def miopenSetProblemTensorDescriptor(problem, id, descriptor):
         raise BadParam(argument="id", expected="a tensor's id", got=place.name)
     if place in value.tensors:
         raise BadParam(argument="id", expected="a tensor that is not stated yet", got=place.name)
-    problem.value = replace(value, tensors={**value.tensors, place: wide_of(descriptor, "descriptor")})
+    spec = wide_of(descriptor, "descriptor", isinstance(value.settings, ConvolutionSettings))
+    problem.value = replace(value, tensors={**value.tensors, place: spec})
 
 
 def miopenFuseProblems(problem1, problem2):

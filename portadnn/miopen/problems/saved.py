@@ -19,8 +19,10 @@ from ..generated.enums import (
     miopenSoftmaxAlgorithm_t,
     miopenSoftmaxMode_t,
     miopenTensorArgumentId_t,
+    miopenTensorLayout_t,
 )
 from ..narrow import NarrowSpec
+from ..vectors import VectorSpec
 from .problem import (
     BatchnormSettings,
     BiasSettings,
@@ -84,16 +86,20 @@ def _single(problem: Single) -> dict[str, Any]:
 
 def _spec(spec: TensorSpec) -> list[Any]:
     found = [spec.dtype.name, list(spec.dims), list(spec.strides)]
+    if isinstance(spec, VectorSpec):
+        return [*found, int(spec.layout)]
     if isinstance(spec, NarrowSpec):
         return [*found, int(spec.kind), None if spec.cast is None else int(spec.cast)]
     return found
 
 
-def _read_spec(dtype: str, dims: list[Any], strides: list[Any], *narrow: Any) -> TensorSpec:
+def _read_spec(dtype: str, dims: list[Any], strides: list[Any], *more: Any) -> TensorSpec:
     layout = DataType[dtype], tuple(map(int, dims)), tuple(map(int, strides))
-    if not narrow:
+    if not more:
         return TensorSpec(*layout)
-    kind, cast = narrow
+    if len(more) == 1:
+        return VectorSpec(*layout, layout=miopenTensorLayout_t(*more))
+    kind, cast = more
     return NarrowSpec(*layout, kind=miopenDataType_t(kind), cast=None if cast is None else miopenDataType_t(cast))
 
 
@@ -120,8 +126,8 @@ _FIELDS = ("alpha", "beta", "gamma", "algorithm", "mode", "scale", "running")
 
 def _problem(part: dict[str, Any]) -> Single:
     tensors = {
-        miopenTensorArgumentId_t(id): _read_spec(dtype, dims, strides, *narrow)
-        for id, dtype, dims, strides, *narrow in part["tensors"]
+        miopenTensorArgumentId_t(id): _read_spec(dtype, dims, strides, *more)
+        for id, dtype, dims, strides, *more in part["tensors"]
     }
     return Single(_KINDS[part["kind"]](part["settings"]), Direction(part["direction"]), tensors)
 
