@@ -14,7 +14,6 @@
 #include "conv/cpu.h"
 #include "attention/attention.h"
 
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define ROUND_UP(a, b) (((a) + (b) - 1) / (b) * (b))
 
 // c[MR][pitch] (+)= a[MR][a_step] * b[depth][b_step], NR columns

@@ -8,7 +8,6 @@
 #include "common/stored.h"
 #include "attention/placed.h"
 
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
 typedef vreal unaligned_private __attribute__((aligned(sizeof(real))));
 #if defined(RAGGED)
 #define PD_LENGTH PD_RAGGED

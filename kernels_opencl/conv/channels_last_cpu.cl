@@ -11,7 +11,7 @@
 //     +--+ number is for all lanes    +---------------------------+
 //
 // x is a copy with zeros around the image, in which a tap is a shift by a constant; or src itself (IN_PLACE), where nothing
-// lies around it. The last positions of a row in place are computed twice and stored once.
+// lies around it. The last positions of a row in place are computed twice, to the same numbers.
 //
 // GROUP_CH: so many channels has a group, a divisor of VW. A unit is the VW / GROUP_CH groups of a vector then: lanes of x meet
 // the weights of their own group. Otherwise a unit is a group. A tile has TILE_UNITS of them: more than one where groups are
@@ -31,13 +31,17 @@
 // b[channels][NR] of one tap and panel, zeros in channels of dst beyond the last
 DEVICE void pack_tap(GLOBAL real *b, const GLOBAL T *w, int unit, int m0, int channels) {
     int ch = 0;
+    for (; W_M == 1 && UNIT_GROUPS == 1 && m0 + NR <= M && ch < channels; ++ch)
+        for (int i = 0; i < NR; i += VW) RSTORE(VLOAD(w + ROW_PLACE(unit, m0) + ch * (i64)W_CH, i), b + ch * NR + i);
 #if W_CH == 1 && W_M != 1
     for (; ch <= channels - VW; ch += VW)
         for (int v = 0; v < NV; ++v) {
             vreal block[VW];
             UNROLL for (int i = 0; i < VW; ++i) {
                 const int m = m0 + v * VW + i;
-                block[i] = HAS_ROW(m) ? VLOAD(w + ROW_PLACE(unit, m), ch) : (vreal)((real)0);
+                const GLOBAL T *row = w + ROW_PLACE(unit, m) + ch;
+                PREFETCH(row + 2 * VW); /* rows lie too far apart for the processor to find */
+                block[i] = HAS_ROW(m) ? VLOAD(row, 0) : (vreal)((real)0);
             }
             transpose(block);
             UNROLL for (int j = 0; j < VW; ++j) RSTORE(block[j], b + (ch + j) * NR + v * VW);
@@ -48,7 +52,7 @@ DEVICE void pack_tap(GLOBAL real *b, const GLOBAL T *w, int unit, int m0, int ch
             b[ch * NR + i] = HAS_ROW(m0 + i) ? LOAD(w + ROW_PLACE(unit, m0 + i), ch * W_CH) : (real)0;
 }
 
-// packed[phase][unit][block of ch][panel][tap][ch][NR]
+// packed[phase][unit][block of ch][panel][tap][ch][NR]; a work-group packs PACK_BLOCKS blocks of a panel, neighbours in w
 KERNEL WG_SIZE(1, 1, 1) conv_channels_last_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR(int, next_tile)) {
     BIND(T, w);
     BIND(real, packed);
@@ -56,15 +60,24 @@ KERNEL WG_SIZE(1, 1, 1) conv_channels_last_pack(TENSOR(T, w), TENSOR(real, packe
     if (GRP(0) == 0 && GRP(1) == 0 && GRP(2) == 0) *next_tile = 0;
     const int unit = GRP(2) % UNITS, phase = GRP(2) / UNITS;
     const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
-    const int ch0 = GRP(1) * BLOCK_CH, channels = MIN(BLOCK_CH, CH - ch0);
-    GLOBAL real *b = packed + ((i64)GRP(2) * CH + ch0) * MAX_TAPS * M_PADDED;
-    b += (i64)GRP(0) * td.count * th.count * tw.count * channels * NR;
-    for (int t = 0; t < td.count; ++t)
+    const int taps = td.count * th.count * tw.count;
+    const int begin = GRP(1) * (PACK_BLOCKS * BLOCK_CH), end = MIN(begin + PACK_BLOCKS * BLOCK_CH, CH);
+    GLOBAL real *unit_b = packed + (i64)GRP(2) * CH * MAX_TAPS * M_PADDED;
+    for (int t = 0, tap = 0; t < td.count; ++t)
         for (int r = 0; r < th.count; ++r)
-            for (int s = 0; s < tw.count; ++s) {
-                pack_tap(b, w + ch0 * (i64)W_CH + find_place(td, th, tw, t, r, s), unit, GRP(0) * NR, channels);
-                b += channels * NR;
-            }
+            for (int s = 0; s < tw.count; ++s, ++tap)
+                for (int ch0 = begin; ch0 < end; ch0 += BLOCK_CH) {
+                    const int channels = MIN(BLOCK_CH, CH - ch0);
+                    GLOBAL real *b = unit_b + (i64)ch0 * MAX_TAPS * M_PADDED + (GRP(0) * taps + tap) * (i64)(channels * NR);
+                    pack_tap(b, w + ch0 * (i64)W_CH + find_place(td, th, tw, t, r, s), unit, GRP(0) * NR, channels);
+                }
+}
+
+// Where a tile's row of positions lies in dst, or 0 where it is outside
+DEVICE GLOBAL T *row_of(GLOBAL T *dst, row_t at, int phase, int q0) {
+    const int d = at.d * PHASES_D + PHASE_D(phase), h = at.h * PHASES_H + PHASE_H(phase);
+    if (d >= DST_D || h >= DST_H) return 0;
+    return dst + at.n * (i64)D_N + d * (i64)D_D + h * (i64)D_H + (q0 * PHASES_W + PHASE_W(phase)) * (i64)D_W;
 }
 
 #if !IN_PLACE
@@ -101,6 +114,9 @@ KERNEL WG_SIZE(1, 1, 1) conv_channels_last(TENSOR(T, src), TENSOR(T, dst), TENSO
         const int rows = MIN(TILE_ROWS, GRID_ROWS - row0), q0 = segment * TILE_COLS, columns = MIN(TILE_COLS, GRID_W - q0);
         const int padded_m = MIN(TILE_M, M_PADDED - m0);
         const int channels_m = MIN(TILE_M, UNIT_GROUPS * M - m0);
+        const int valid = MIN(columns, (DST_W - PHASE_W(phase) + PHASES_W - 1) / PHASES_W - q0);
+        // Whole register tiles are stored as they are finished; in place, where tiles overlap, all positions are in such
+        const int at_once = beta == 0, whole_q = IN_PLACE ? valid : valid / MR * MR;
         int shift[MAX_TAPS];
         for (int t = 0, tap = 0; t < td.count; ++t)
             for (int r = 0; r < th.count; ++r)
@@ -130,42 +146,44 @@ KERNEL WG_SIZE(1, 1, 1) conv_channels_last(TENSOR(T, src), TENSOR(T, dst), TENSO
                 const GLOBAL real *b = packed + (unit * CH + ch0) * MAX_TAPS * M_PADDED + (i64)m0 * channels * taps;
                 for (int m = 0; m < padded_m; m += NR, b += channels * taps * NR)
                     for (int i = 0; i < rows; ++i) {
-#if IN_PLACE
                         const row_t at = find_row(row0 + i);
+#if IN_PLACE
                         const i64 place = at.n * (i64)S_N + at.d * (i64)(SRC_STEP_D * S_D) + at.h * (i64)(SRC_STEP_H * S_H);
                         const GLOBAL real *from = src + place + (unit0 + u) * UNIT_CH + ch0;
 #else
                         const GLOBAL real *from = x + i * (MAX_TAPS_D * MAX_TAPS_H * COPIED * X_CH) + u * UNIT_CH;
 #endif
                         GLOBAL real *sums = c + i * SUMS_COLS * SUMS_M + u * TILE_M + m;
+                        GLOBAL T *to = row_of(dst, at, phase, q0);
+                        const int whole = at_once && ch0 + BLOCK_CH >= CH && m + NR <= channels_m && to ? whole_q : 0;
+                        to += (unit0 + u) * (UNIT_GROUPS * M) + m0 + m;
                         for (int j = 0; j < columns; j += MR) {
 #if IN_PLACE
-                            const int q = MIN(q0 + j, GRID_W - MR);
+                            const int q = MIN(q0 + j, GRID_W - MR), beside = q - q0;
 #else
-                            const int q = j;
+                            const int q = j, beside = j;
 #endif
-                            multiply(sums + j * SUMS_M, from + q * (i64)PIXEL, b, shift, taps, channels, ch0 > 0);
+                            multiply(sums + j * SUMS_M, from + q * (i64)PIXEL, b, shift, taps, channels, ch0 > 0,
+                                     j < whole ? to + beside * (i64)TO_STEP : 0, alpha);
                         }
                     }
             }
         }
         for (int i = 0; i < rows; ++i) {
-            const row_t at = find_row(row0 + i);
-            const int d = at.d * PHASES_D + PHASE_D(phase), h = at.h * PHASES_H + PHASE_H(phase);
-            const int valid = MIN(columns, (DST_W - PHASE_W(phase) + PHASES_W - 1) / PHASES_W - q0);
-            if (d >= DST_D || h >= DST_H) continue;
-            GLOBAL T *to = dst + at.n * (i64)D_N + d * (i64)D_D + h * (i64)D_H + unit0 * (UNIT_GROUPS * M) + m0;
-            for (int q = 0; q < valid; ++q) {
+            GLOBAL T *to = row_of(dst, find_row(row0 + i), phase, q0);
+            if (to == 0) continue;
+            to += unit0 * (UNIT_GROUPS * M) + m0;
+            for (int q = at_once && channels_m % NR == 0 ? whole_q : 0; q < valid; ++q) {
 #if IN_PLACE
                 const int tile_q = q / MR * MR, again = q0 + tile_q > GRID_W - MR ? q0 + tile_q - (GRID_W - MR) : 0;
                 const GLOBAL real *sums = c + (i * SUMS_COLS + q + again) * SUMS_M;
 #else
                 const GLOBAL real *sums = c + (i * SUMS_COLS + q) * SUMS_M;
 #endif
-                GLOBAL T *pixel = to + (((q0 + q) * PHASES_W + PHASE_W(phase)) * (i64)D_W);
+                GLOBAL T *pixel = to + q * (i64)TO_STEP;
                 for (int u = 0; u < RUNS; ++u, pixel += RUN, sums += TILE_M) {
                     const int count = channels_m * (TILE_UNITS / RUNS);
-                    int m = 0;
+                    int m = at_once && q < whole_q ? count / NR * NR : 0;
                     for (; m <= count - VW; m += VW) VBLEND(pixel, m, alpha, RLOAD(sums + m), beta);
                     for (; m < count; ++m) BLEND(pixel, m, alpha, sums[m], beta);
                 }

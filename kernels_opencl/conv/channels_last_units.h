@@ -19,7 +19,10 @@
 #define RUN (UNIT_GROUPS * M)
 #endif
 
-// c[MR][SUMS_M] (+)= x * b, one register tile; shift[taps]: where in x a tap begins
+// c[MR][SUMS_M] (+)= x * b, one register tile; shift[taps]: where in x a tap begins. With `to` it is the sum's last part, and
+// alpha times the sum goes there.
+#define FINISH_VECTOR(i, j) VSTORE(to + i * (i64)TO_STEP, j * VW, alpha * c##i##_##j);
+#define FINISH_ROW(i) COLS(FINISH_VECTOR, i)
 #ifdef GROUP_CH
 #define OWN(l, u) ((l) / GROUP_CH * GROUP_CH + (u))
 #define OWN_4(l, u) OWN(l, u), OWN(l + 1, u), OWN(l + 2, u), OWN(l + 3, u)
@@ -28,7 +31,7 @@
 #define OF_GROUP(v, u) __builtin_shufflevector(v, v, PD_CAT(OWN_, VW)(0, u))
 
 NOINLINE void multiply(GLOBAL real *c, const GLOBAL real *x, const GLOBAL real *b, const int *shift, int taps, int channels,
-                       int add) {
+                       int add, GLOBAL T *to, const real alpha) {
     const int pitch = SUMS_M;
     ROWS(DECLARE_ROW)
     for (int tap = 0; tap < taps; ++tap) {
@@ -62,11 +65,15 @@ NOINLINE void multiply(GLOBAL real *c, const GLOBAL real *x, const GLOBAL real *
     if (add) {
         ROWS(ADD_ROW)
     }
+    if (to) {
+        ROWS(FINISH_ROW)
+        return;
+    }
     ROWS(WRITE_ROW)
 }
 #else
 NOINLINE void multiply(GLOBAL real *c, const GLOBAL real *x, const GLOBAL real *b, const int *shift, int taps, int channels,
-                       int add) {
+                       int add, GLOBAL T *to, const real alpha) {
     const int pitch = SUMS_M;
     ROWS(DECLARE_ROW)
     for (int tap = 0; tap < taps; ++tap) {
@@ -81,6 +88,10 @@ NOINLINE void multiply(GLOBAL real *c, const GLOBAL real *x, const GLOBAL real *
     }
     if (add) {
         ROWS(ADD_ROW)
+    }
+    if (to) {
+        ROWS(FINISH_ROW)
+        return;
     }
     ROWS(WRITE_ROW)
 }

@@ -90,41 +90,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR
 }
 
 #else
-// The register tile with the filter where it lies: w at the tile's first channel and row, places[taps] the taps of a channel;
-// w_m, w_ch, w_step: W_M, W_CH and W_STEP, by value, so that nothing else keeps the sizes in memory
-NOINLINE void multiply_in_place(GLOBAL real *c, const GLOBAL real *w, const GLOBAL real *b, const int pitch, int channels,
-                                int add, int rows, const int *places, int taps, const int w_m, const int w_ch,
-                                const int w_step) {
-#define START_ROW(i) const GLOBAL real *w##i = w + MIN(i, rows - 1) * w_m;
-    ROWS(START_ROW)
-    ROWS(DECLARE_ROW)
-#define STEP_ROW(i) { const vreal a##i = (vreal)(w##i[at]); COLS(FMA_VECTOR, i) }
-#ifdef W_STEP
-    for (int at = 0; at < channels * MAX_TAPS * w_step; at += w_step) {
-#if W_STEP_IS_ONE
-#define NEXT_ROW(i) PREFETCH(w##i + MR * w_m + at);
-        if (at % 16 == 0) {
-            ROWS(NEXT_ROW)
-        }
-#endif
-        COLS(LOAD_B, 0)
-        ROWS(STEP_ROW)
-        b += pitch;
-    }
-#else
-    for (int ch = 0; ch < channels; ++ch)
-        for (int tap = 0; tap < taps; ++tap) {
-            const int at = ch * w_ch + places[tap];
-            COLS(LOAD_B, 0)
-            ROWS(STEP_ROW)
-            b += pitch;
-        }
-#endif
-    if (add) {
-        ROWS(ADD_ROW)
-    }
-    ROWS(WRITE_ROW)
-}
+#include "conv/cpu_in_place.h"
 #endif
 
 // Fill one row of positions of b for channels ch0 and following
@@ -190,12 +156,20 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
         find_places(places, td, th, tw SIZES_ARGS);
 #endif
         const int rows = MIN(TILE_ROWS, GRID_ROWS - row0), channels_m = MIN(TILE_M, M - m0);
-        const int q0 = segment * TILE_COLS, columns = MIN(TILE_COLS, GRID_W - q0);
+        const int q0 = segment * TILE_COLS, columns = MIN(TILE_COLS, GRID_W - q0), flat = (rows - 1) * TILE_COLS + columns;
         const int block = block_channels(taps SIZES_ARGS);
-        if (!cleared && ((rows - 1) * TILE_COLS + columns) % NR != 0) {
+        if (!cleared && flat % NR != 0) {
             clear_scratch(b, SCRATCH_B);
             cleared = 1;
         }
+#if AT_ONCE
+        // Columns that are neighbours in dst as they are in c, and of them those in whole register tiles
+        const row_t top = find_row(row0 SIZES_ARGS), bottom = find_row(row0 + rows - 1 SIZES_ARGS);
+        const int beside = top.n == bottom.n && TILE_COLS == GRID_W && D_H == GRID_W && (GRID_D == 1 || D_D == GRID_H * GRID_W);
+        const int together = beta == 0 && (rows == 1 || beside) ? flat : 0, whole = together / NR * NR;
+        const int whole_j = FEW_COLUMNS(whole, together) ? together / VW * VW : whole, whole_m = channels_m / MR * MR;
+        GLOBAL T *out = dst + top.n * D_N + (group * M + m0) * D_C + top.d * D_D + top.h * D_H + q0;
+#endif
         for (int ch0 = 0; ch0 == 0 || ch0 < CH; ch0 += block) {
             const int channels = MIN(block, CH - ch0), depth = channels * taps;
             for (int i = 0; i < rows; ++i) {
@@ -203,17 +177,32 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
                 const int source = at.n * S_N + (group * CH + ch0) * S_C;
                 pack_source(b + i * TILE_COLS, src, source, at, q0, columns, channels, td, th, tw SIZES_ARGS IMAGE_ARGS);
             }
+#if AT_ONCE
+            const int last = ch0 + block >= CH;
+#define TO(m, j) TO_ARGS(last && (m) < whole_m && (j) < whole_j ? out + (m) * (i64)D_C + (j) : 0)
+#else
+#define TO(m, j)
+#endif
 #ifdef PACKED
             const GLOBAL real *a = packed + ((i64)z * CH + ch0) * MAX_TAPS * M_PADDED + (i64)m0 * depth;
-            for (int j = 0; j < (rows - 1) * TILE_COLS + columns; j += NR)
+#define MULTIPLY(name, m, j) name(c + (m) * PITCH + (j), a + (m) * depth, b + (j), PITCH, depth, ch0 > 0 TO(m, j))
+            for (int j = 0; j < flat; j += TILE_WIDTH(j, flat))
                 for (int m = 0; m < channels_m; m += MR)
-                    multiply_packed(c + m * PITCH + j, a + m * depth, b + j, PITCH, depth, ch0 > 0);
+                    if (FEW_COLUMNS(j, flat))
+                        MULTIPLY(multiply_packed_one, m, j);
+                    else
+                        MULTIPLY(multiply_packed, m, j);
 #else
             const GLOBAL real *a = packed + group * W_GROUP + ch0 * W_CH + m0 * W_M;
+#define MULTIPLY(name, m, j)                                                                                     \
+    name(c + (m) * PITCH + (j), a + (m) * W_M, b + (j), PITCH, channels, ch0 > 0, channels_m - (m), places, taps, \
+         W_M, W_CH, STEP_OF_W TO(m, j))
             for (int m = 0; m < channels_m; m += MR)
-                for (int j = 0; j < (rows - 1) * TILE_COLS + columns; j += NR)
-                    multiply_in_place(c + m * PITCH + j, a + m * W_M, b + j, PITCH, channels, ch0 > 0, channels_m - m, places,
-                                      taps, W_M, W_CH, STEP_OF_W);
+                for (int j = 0; j < flat; j += TILE_WIDTH(j, flat))
+                    if (FEW_COLUMNS(j, flat))
+                        MULTIPLY(multiply_in_place_one, m, j);
+                    else
+                        MULTIPLY(multiply_in_place, m, j);
 #endif
         }
 #ifdef EPILOGUE_SUMS
@@ -233,8 +222,15 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_gemm(TENSOR(T, src), TENSOR(T, dst), TENSOR(rea
 #else
             const int z_first = first;
 #endif
+#if AT_ONCE
+            const int done = MAX(MIN(whole_j - i * TILE_COLS, valid), 0);
+            store_row(dst, first + done, c + i * TILE_COLS + done, PITCH, whole_m, valid - done, alpha, beta SIZES_ARGS);
+            store_row(dst, first + whole_m * D_C, c + whole_m * PITCH + i * TILE_COLS, PITCH, channels_m - whole_m, valid,
+                      alpha, beta SIZES_ARGS);
+#else
             store_row(dst, first, c + i * TILE_COLS, PITCH, channels_m, valid, alpha,
                       beta SIZES_ARGS EPILOGUE_PASS(z_first, channel * BIAS_C));
+#endif
         }
 #endif
     }

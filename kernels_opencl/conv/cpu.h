@@ -47,6 +47,7 @@ typedef vreal unaligned_t __attribute__((aligned(sizeof(real))));
 #define RLOAD(p) (*(const SCRATCH_SPACE unaligned_t *)(p))
 #define RSTORE(v, p) (*(SCRATCH_SPACE unaligned_t *)(p) = (v))
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
 // Asks for the line at p, which may lie outside of its buffer; OpenCL's own prefetch does nothing on PoCL
 #ifdef __x86_64__
 #define PREFETCH(p) __builtin_prefetch((const void *)(size_t)(p), 0, 3)

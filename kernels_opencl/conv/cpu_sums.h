@@ -19,7 +19,6 @@
 #define SUMS_COLUMN_SLICES (SUM_COLUMNS ? PHASES_D * PHASES_H * PHASES_W * ROW_BLOCKS * SEGMENTS : 1)
 #define SUMS_SLICES ((i64)(SUM_GROUPS ? GROUPS : 1) * SUMS_ROW_SLICES * SUMS_COLUMN_SLICES)
 #define SUMS_PITCH ((SUMS_SLICES * SUMS_RESULTS + 63) / 64 * 64)
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
 #define EACH_SUM for (int s = 0; s < EPILOGUE_SUMS; ++s)
 
 // Columns of a tile: row i of them begins at `first` of the target and has `valid`

@@ -41,6 +41,7 @@ SUMMED = 16  # terms from which a sum of transformed data stays within the toler
 FEW_FACTOR = 2.0  # what fewer may exceed it by
 SHARE = 0.76  # of the device's multiply-adds, beside the 0.72 that the implicit product's estimate counts on
 _TRANSPOSITION = 3.5  # clocks of an element that is transposed
+_FILTER = {True: 6.5, False: 3.0}  # clocks of a weight's transform in vectors of 16, by whether channels are neighbours
 
 
 @dataclass(frozen=True)
@@ -239,6 +240,8 @@ class WinogradCpu(Engine):
         clocks = blocks.cycles
         if channels_last(problem):
             clocks += _TRANSPOSITION * (problem.image.size + problem.result.size) / info.compute_units
+        if lanes > 8:
+            clocks += _FILTER[problem.filter.strides[1] == 1] * problem.filter.size / info.compute_units
         return clocks / rate + 2 * blocks.packed / info.bandwidth + 2 * LAUNCH_SECONDS
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:

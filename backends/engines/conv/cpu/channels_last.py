@@ -26,7 +26,9 @@ _TILE_M = 512  # channels of a tile
 _COLUMNS = 128  # positions of a row, of a tile
 _MOST_COPY = 256 * 1024
 _TILES_PER_CORE = 4
-_PACK_CLOCKS = 5.0  # of a weight
+_PACK_GROUPS = 8  # work-groups that pack
+_PACK_CLOCKS = {True: 0.7, False: 2.5}  # of a weight, by whether the target's channels are neighbours in the filter
+_FETCH, _NEAR = 6.0, 256 * 1024  # clocks of a vector of weights that a tile does not find in the L2 cache; what it holds
 _GROUPED = 2.0  # clocks of a product where lanes are dealt out to their groups
 _MOST_ROWS, _MOST_VECTORS = 14, 4
 _SUMS = {True: 28, False: 12}  # register tiles, by whether there are 32 registers
@@ -68,6 +70,8 @@ class Blocks:
         Positions of a row, and rows, of a tile.
     row_clocks : float
         Of the register tiles of a row of positions, for each channel and tap.
+    near_rows : bool
+        Whether the target's channels are neighbours in the filter.
     """
 
     total: Sum
@@ -83,6 +87,7 @@ class Blocks:
     cols: int
     rows: int
     row_clocks: float
+    near_rows: bool
 
     @property
     def taps(self) -> tuple[int, ...]:
@@ -156,8 +161,14 @@ class Blocks:
     @property
     def pack_grid(self) -> tuple[int, int, int]:
         """Work-groups of the packing launch."""
-        blocks = ceil_div(self.total.depth, self.block)
-        return self.m_padded // self.tile.columns, blocks, math.prod(self.total.phases) * self.units
+        blocks, panels = ceil_div(self.total.depth, self.block), self.m_padded // self.tile.columns
+        return panels, ceil_div(blocks, self.pack_blocks), math.prod(self.total.phases) * self.units
+
+    @property
+    def pack_blocks(self) -> int:
+        """Blocks of the source's channels that a work-group packs: neighbours, unless there are few panels."""
+        blocks, panels = ceil_div(self.total.depth, self.block), self.m_padded // self.tile.columns
+        return ceil_div(blocks, ceil_div(_PACK_GROUPS, panels * math.prod(self.total.phases) * self.units))
 
     def clocks(self) -> float:
         """Estimate the clocks of all tiles."""
@@ -168,7 +179,14 @@ class Blocks:
         copies = 1.5 * self.m_blocks * self.copy(row) / self.tile_units * blocks / lanes
         stores = 3.0 * self.channels * row / lanes
         visits = 20.0 * ceil_div(row, self.tile.rows) * ceil_div(self.channels, self.tile.columns) * blocks
-        return self.units * phases * self.grid_rows * (products + copies + stores + visits) + _PACK_CLOCKS * self.packed
+        rows = self.units * phases * self.grid_rows * (products + copies + stores + visits)
+        return rows + self.fetches / lanes * _FETCH + _PACK_CLOCKS[self.near_rows] * self.packed
+
+    @property
+    def fetches(self) -> int:
+        """Weights that tiles fetch from beyond the L2 cache."""
+        far = self.packed // (self.units * self.m_blocks) > _NEAR
+        return self.packed * ceil_div(self.grid_rows, self.rows) * self.segments if far else self.packed
 
     def defines(self, problem: Convolution) -> Defines:
         """Return everything that the kernels have to know."""
@@ -187,9 +205,11 @@ class Blocks:
             "TILE_M": self.tile_m,
             "M_BLOCKS": self.m_blocks,
             "BLOCK_CH": self.block,
+            "PACK_BLOCKS": self.pack_blocks,
             "X_CH": self.x_ch,
             "COPIED": self.copied(self.cols),
             "PIXEL": self.total.source_step[2] * pixel,
+            "TO_STEP": self.total.phases[2] * self.total.target.strides[2],
             "SUMS_COLS": round_up(self.cols, self.tile.rows),
             "TILES": self.tiles,
             "TILE_ROWS": self.rows,
@@ -218,20 +238,34 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     block = total.depth
     if not group_ch and total.max_taps * tile.columns * block > _BLOCK:
         block = min(block, round_up(split_evenly(block, max(1, _BLOCK // (total.max_taps * tile.columns))), tile.lanes))
-    tile_m = round_up(split_evenly(channels, _TILE_M), tile.columns)
-    tile_units = 1
-    if tile_m >= channels and block == total.depth:
-        tile_units = max(n for n in range(1, units + 1) if units % n == 0 and (n == 1 or n * unit_ch <= _UNITS_CH))
+    near_rows = problem.filter.strides[1 if isinstance(problem, ConvolutionBackwardData) else 0] == 1
     row = total.grid[2]
-    blocks = Blocks(
-        total, tile, group_ch, in_place, units, unit_ch, channels, tile_units, tile_m, block, row, 1, row_clocks
-    )
+    found = []
+    for tile_m in _tiles_m(channels, tile.columns):
+        tile_units = 1
+        if tile_m >= channels and block == total.depth:
+            tile_units = max(n for n in range(1, units + 1) if units % n == 0 and (n == 1 or n * unit_ch <= _UNITS_CH))
+        cut = (units, unit_ch, channels, tile_units, tile_m, block, row, 1, row_clocks, near_rows)
+        found.append(_rows_and_columns(Blocks(total, tile, group_ch, in_place, *cut), info.compute_units))
+    return min(found, key=Blocks.clocks)
+
+
+def _tiles_m(channels: int, columns: int) -> list[int]:
+    """Return how many channels of the target a tile may have: whole register tiles, and the most first."""
+    parts = ceil_div(channels, _TILE_M)
+    found = [round_up(split_evenly(channels, ceil_div(channels, n)), columns) for n in (parts, 2 * parts, 4 * parts, 8 * parts)]
+    return list(dict.fromkeys(found))
+
+
+def _rows_and_columns(blocks: Blocks, units: int) -> Blocks:
+    """Choose the positions of a tile: as many as caches hold, unless cores would be idle."""
+    row, tile = blocks.total.grid[2], blocks.tile
     cols = split_evenly(row, _COLUMNS)
     while cols > tile.rows and max(blocks.copy(cols), blocks.sums(cols)) > _COPY:
         cols = max(tile.rows, cols // 2)
     blocks = replace(blocks, cols=min(row, round_up(split_evenly(row, cols), tile.rows)))
     most = _COPY // max(blocks.copy(blocks.cols), blocks.sums(blocks.cols))
-    shares = ceil_div(_TILES_PER_CORE * info.compute_units, blocks.planes)
+    shares = ceil_div(_TILES_PER_CORE * units, blocks.planes)
     rows = max(1, min(blocks.grid_rows, most, blocks.grid_rows // shares))
     return replace(blocks, rows=split_evenly(blocks.grid_rows, rows))
 

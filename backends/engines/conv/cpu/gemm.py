@@ -49,9 +49,11 @@ BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of 
 BLOCK_COLUMNS = 256
 BLOCK_ROWS = 512
 BLOCK_ELEMENTS = 32 * 1024  # of block b, which stays in the L2 cache
+_MOST_VECTORS = 4  # of a register tile; the last columns may be tiles of one
 PACK_PANELS = 8  # packed side by side where the rows of a product are nearer neighbours than its channels
 _LONG_ROW, _ROW_CLOCKS = 32, 26  # positions; clocks of a row's copy apart from its positions
 _TRANSPOSED = 1.4  # times as long where blocks of the image and of the result are transposed
+_PACK_CLOCKS = 3.0  # of a weight of such filters with several taps
 PACK_POSITIONS = 64  # for each tap: from there on packing the filter pays
 FILE = "opencl/conv/cpu.cl"
 
@@ -208,7 +210,7 @@ def _tile_size(total: Sum, groups: int, cols: int, most: int, tile: Tile, units:
     def cost(size: tuple[int, int]) -> float:
         channels, rows = size
         tiles = others * ceil_div(total.rows, channels) * ceil_div(grid_rows, rows)
-        products = channels * (round_up(rows * cols, tile.columns) / (2 * tile.lanes) + 0.5)
+        products = channels * (_vectors(rows * cols, tile) / 2 + 0.5)
         copies = rows * (3 + 2 * cols / tile.lanes)
         return ceil_div(tiles, units) * (products + copies)
 
@@ -216,6 +218,13 @@ def _tile_size(total: Sum, groups: int, cols: int, most: int, tile: Tile, units:
     channels = {round_up(ceil_div(total.rows, n), tile.rows) for n in range(fewest, fewest + 8)}
     rows = range(1, max(1, min(grid_rows, most // cols)) + 1)
     return min(((m, r) for m in sorted(channels, reverse=True) for r in reversed(rows)), key=cost)
+
+
+def _vectors(columns: int, tile: Tile) -> float:
+    """Return the vectors of so many columns' register tiles; one alone takes as long as 4/3, for its sums wait."""
+    whole, rest = divmod(columns, tile.columns)
+    few = ceil_div(rest, tile.lanes)
+    return whole * tile.vectors + (few * 4 / 3 if few <= 2 and tile.vectors == _MOST_VECTORS else tile.vectors)
 
 
 def _short_rows(problem: Convolution, info: DeviceInfo) -> float:
@@ -252,7 +261,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     if total.source.channel_stride == 1:  # channels are copied side by side, whole vectors of them
         block = round_up(block, tile.lanes)
     columns = max(tile.columns, min(BLOCK_COLUMNS, BLOCK_ELEMENTS // (block * taps)))
-    cols = split_evenly(total.grid[2], columns)
+    cols = min(total.grid[2], round_up(split_evenly(total.grid[2], columns), tile.columns))
     tile_m, rows = _tile_size(total, problem.groups, cols, columns, tile, info.compute_units)
     grid_rows = total.target.n * total.grid[0] * total.grid[1]
     m_blocks = ceil_div(total.rows, tile_m)
@@ -273,6 +282,8 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
         **tile.defines(),
         **({"PACKED": 1} if packs else {}),
         "PACK_PANELS": pack_panels,
+        "SHORT_TILES": int(tile.vectors == _MOST_VECTORS),
+        "AT_ONCE": int(type(problem) in _PLAIN and math.prod(total.phases) == total.target.strides[2] == 1),
         "M_PADDED": m_padded,
         "TILE_M": tile_m,
         "M_BLOCKS": m_blocks,
@@ -339,7 +350,9 @@ class ConvCpuGemm(ConvCpu):
         if type(problem) not in _PLAIN:  # beside separate nodes, whose launches and passes over memory are not known
             return seconds
         if channels_last(problem):
-            return seconds + (_TRANSPOSED - 1) * (seconds - 2 * LAUNCH_SECONDS)
+            packed = problem.filter.size if math.prod(problem.filter.dims[2:]) > 1 else 0
+            clocks = _PACK_CLOCKS * packed * 4 * max(info.simd_width, 1) / info.flops
+            return seconds + (_TRANSPOSED - 1) * (seconds - 2 * LAUNCH_SECONDS) + clocks
         return seconds + _short_rows(problem, info)
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
