@@ -28,7 +28,8 @@ _MOST_COPY = 256 * 1024
 _TILES_PER_CORE = 4
 _PACK_GROUPS = 8  # work-groups that pack
 _PACK_CLOCKS = {True: 0.7, False: 2.5}  # of a weight, by whether the target's channels are neighbours in the filter
-_FETCH, _NEAR = 6.0, 256 * 1024  # clocks of a vector of weights that a tile does not find in the L2 cache; what it holds
+_FETCH = 6.0  # clocks of a vector of weights from beyond the L2 cache
+_NEAR = 256 * 1024  # weights of a tile that the L2 cache keeps
 _GROUPED = 2.0  # clocks of a product where lanes are dealt out to their groups
 _MOST_ROWS, _MOST_VECTORS = 14, 4
 _SUMS = {True: 28, False: 12}  # register tiles, by whether there are 32 registers
@@ -253,7 +254,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
 def _tiles_m(channels: int, columns: int) -> list[int]:
     """Return how many channels of the target a tile may have: whole register tiles, and the most first."""
     parts = ceil_div(channels, _TILE_M)
-    found = [round_up(split_evenly(channels, ceil_div(channels, n)), columns) for n in (parts, 2 * parts, 4 * parts, 8 * parts)]
+    found = [round_up(ceil_div(channels, parts * more), columns) for more in (1, 2, 4, 8)]
     return list(dict.fromkeys(found))
 
 
