@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..libraries import named
+from ..libraries import is_library, named
 
 _TOKEN = re.compile(
     rb'[A-Za-z_$][\w$]*|\.?\d(?:[eEpP][+-]|[\w.])*|"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
@@ -106,7 +106,10 @@ def _hands_on(template: Template) -> bool:
 
 
 def taking_apart(macros: Iterable[Template]) -> dict[str, list[Template]]:
-    """Return those macros that call a parameter, make a name to call from one, or hand one to such a macro."""
+    """Return those macros that call a parameter, make a name to call from one, or hand one to such a macro.
+
+    Those that hand it a library's function by its name are among them: ``#define END() EXEC(cudnnDestroy, h)``.
+    """
     written = {macro: _tokens_of(macro.body) for macro in macros}
     found: dict[str, list[Template]] = {}
     waiting = True
@@ -137,9 +140,14 @@ def _takes_apart(macro: Template, body: Sequence[Token], found: Mapping[str, lis
                 return True
         elif following == b"(" and token.text.decode() in found and token.text.decode() != macro.name:
             inner = _arguments(body, place + 1)
-            if inner is not None and any(t.text in names for argument in inner[0] for t in argument):
+            if inner is not None and any(t.text in names or _is_function(t) for argument in inner[0] for t in argument):
                 return True
     return False
+
+
+def _is_function(token: Token) -> bool:
+    """Whether a token is the name of a library's function, which a macro hands on to be called."""
+    return token.text.startswith((b"cudnn", b"miopen")) and is_library(token.text.decode("utf-8", "replace"))
 
 
 def _pastes(body: Sequence[Token], place: int) -> bool:

@@ -359,7 +359,8 @@ class Expressions:
         type_ = written[written.find("<") + 1 : written.rfind(">")]
         if simple in _CASTS and len(arguments) == 1:
             return Cast(type_name(type_), arguments[0], span)
-        if (given := _LIBRARY_ARGUMENT.match(type_)) and is_library(given[1]):
+        given = None if simple.endswith("_ptr") else _LIBRARY_ARGUMENT.match(type_)
+        if given and is_library(given[1]) and not given[1].endswith(("Struct", "_t")):
             text = f"{given[1]}({', '.join(self.context.written(child) for child in self._given(node))})"
             self.context.calls.add(given[1])
             self.context.indirect[span.start, given[1]] = (given[1], span, text)

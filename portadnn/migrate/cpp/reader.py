@@ -116,7 +116,7 @@ class _Reading:
         own = [
             Template(macro.name, macro.parameters, unfolded(self.text.code[macro.start : macro.end]))
             for macro in self.prepared.macros
-            if macro.parameters and macro.end - macro.start < LONGEST_MACRO
+            if macro.parameters is not None and macro.end - macro.start < LONGEST_MACRO
         ]
         names = {macro.name for macro in own}
         macros = taking_apart([*own, *(template for template in foreign if template.name not in names)])

@@ -10,7 +10,7 @@ from ... import mapping
 from ..events import Place
 from ..model import symbols
 from ..model.state import meet
-from ..program import Block, Expression, Index, Invocation, Lambda, Member, Name, Operation
+from ..program import Block, Constant, Expression, Index, Invocation, Lambda, Member, Name, Operation
 from ..values import UNKNOWN, Value, pointer, unknown
 from . import types
 from .binding import Binding, paired
@@ -267,8 +267,10 @@ class Calls(Binding):
                 given = self.given_anywhere(called.function, i)
                 path = None
             default = parameter.default
-            if given is None and default is not None and not self.stack and self.index.given_to(called.function, i):
-                default = None  # somebody gives something else
+            if given is None and default is not None and not self.stack:
+                nothing = isinstance(default, Constant) and type(default.value) is int and default.value == 0
+                if nothing or self.index.given_to(called.function, i):
+                    default = None  # somebody gives something else; a size of 0 stands for one that comes later
             self.bind(frame, parameter.name, parameter.type, path if parameter.reference else None, given,
                        default)  # fmt: skip
         return self._run_function(called, frame, where)

@@ -24,6 +24,7 @@ from .texts import split_arguments
 
 _MOST_VARIANTS = 4
 _MOST_STEPS = 25_000  # of one entry
+_LONGER = 3  # times as many of a program's main function
 
 
 class Walk(Statements):
@@ -145,6 +146,7 @@ class Walk(Statements):
         self.shared = {}
         self.made = set()
         self.thread = known.label
+        self.most_steps = _MOST_STEPS * (_LONGER if known.function.name == "main" else 1)
         self._restart()
 
     def _restart(self) -> None:
@@ -251,10 +253,11 @@ class Walk(Statements):
     def _any_of_methods(self, known: Known) -> None:
         """Let members of ``this`` have any number that a method left there: of these it may be called behind each."""
         owner = types.simple(known.function.owner)
-        for name in self.index.given_later(owner):
+        later = (name for class_ in self.index.lineage(owner) for name in self.index.given_later(class_.name))
+        for name in later:
             path = self.member_path("this", name)
             value = self.state.variables.get(path)
-            if value is not None and value.is_null and value.data is None:
+            if value is not None and value.is_null and (value.data is None or is_integer(value.type)):
                 self.state.variables[path] = unknown(path, types.bare(self.types.get(path, "")))
         for name, constants in self.index.numbers_of(owner).items():
             path = self.member_path("this", name)

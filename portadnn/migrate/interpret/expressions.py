@@ -97,6 +97,7 @@ class Expressions(Globals):
             return self._operation(expression)
         if isinstance(expression, Cast):
             value = self.evaluate(expression.value, use)
+            self._downcast(value, expression.type)
             return self.cast(value, expression.type)
         if isinstance(expression, Invocation):
             return self.invoke(expression, use)
@@ -123,6 +124,16 @@ class Expressions(Globals):
         if name == "void" or types.pointee(name):
             return value
         return symbols.converted(value, name)
+
+    def _downcast(self, value: Value, type_: str) -> None:
+        """Note that an object is of the derived class that a pointer to its base is cast to."""
+        derived = self.index.class_of(type_) if type_.rstrip().endswith(("*", "&")) else None
+        path = str(value.data) if value.kind in ("unknown", "pointer") and value.data is not None else ""
+        base = self.class_at(path) if derived is not None and path else None
+        if derived is None or base is None or base.name == derived.name:
+            return
+        if any(one.name == base.name for one in self.index.lineage(derived.name)):
+            self.types[path] = derived.name
 
     # Places -----------------------------------------------------------------------------------------------------
 

@@ -27,15 +27,24 @@ class KeptSettings:
         self._set: dict[tuple[str, str], dict[str, set[str]]] = {}
         self._algorithms: dict[tuple[str, str], dict[Value, None]] = {}
         self.here: Callable[[], None] = _nothing  # what follows what is followed now once more
-        self._wanting: dict[Callable[[], None], list[tuple[str, str]]] = {}
+        self._wanting: dict[Callable[[], None], dict[tuple[str, str], None]] = {}
+        self._setting: dict[tuple[str, str], set[Callable[[], None]]] = {}
 
-    def note(self, class_name: str, thing: Thing) -> None:
+    def note(self, class_name: str, path: str, thing: Thing) -> None:
         """Note what a descriptor in a member of a class was set to."""
-        fields = self._set.setdefault((class_name, _member(thing.id)), {})
+        fields = self._set.setdefault((class_name, _member(path)), {})
+        self._is_set(class_name, path)
         for name, value in thing.fields.items():
             constants = {option.data for option in value.options if option.kind == "known"}
             if len(constants) == len(value.options) and all(isinstance(one, str) for one in constants):
                 fields.setdefault(name, set()).update(constants)
+
+    def _is_set(self, class_name: str, path: str) -> None:
+        """Note that what is followed now sets a member; that it read it before, as to make it, says nothing then."""
+        member = (class_name, _member(path))
+        self._setting.setdefault(member, set()).add(self.here)
+        if member in self._wanting.get(self.here, {}):
+            del self._wanting[self.here][member]
 
     def note_algorithm(self, class_name: str, path: str, value: Value) -> None:
         """Note where an algorithm in a member of a class comes from: a choice of the program, a call that chose it."""
@@ -43,14 +52,19 @@ class KeptSettings:
         for option in value.options:
             if option.origins or (option.kind == "known" and isinstance(option.data, str)):
                 chosen[option] = None
+                self._is_set(class_name, path)
 
-    def want_algorithm(self, class_name: str, path: str) -> None:
-        """Note that an algorithm in a member was read before anything had set it."""
-        self._wanting.setdefault(self.here, []).append((class_name, _member(path)))
+    def want(self, class_name: str, path: str) -> None:
+        """Note that an algorithm, a size or a descriptor in a member was read before anything had set it."""
+        self._wanting.setdefault(self.here, {})[class_name, _member(path)] = None
 
     def late(self) -> list[Callable[[], None]]:
-        """Return what follows once more what had read algorithms that were set only afterwards."""
-        found = [again for again, members in self._wanting.items() if any(one in self._algorithms for one in members)]
+        """Return what follows once more what had read members that something else set only afterwards."""
+        found = [
+            again
+            for again, members in self._wanting.items()
+            if any(self._setting.get(member, set()) - {again} for member in members)
+        ]
         self._wanting = {}
         return found[:_MOST_AGAIN]
 
@@ -65,9 +79,16 @@ class KeptSettings:
         return {name: join((Value("known", constant), POSSIBLY)) for name, constant in only.items()}
 
 
-def is_algorithm(type_: str) -> bool:
-    """Whether a type is that of a convolution's algorithms."""
-    return type_.endswith(("Algo_t", "Algorithm_t")) and "Conv" in type_
+_WORKSPACE = re.compile(
+    r"(?:work|ws|scratch|temp|buf)\w*_?(?:size|bytes)|(?:size|bytes)\w*(?:work|ws|scratch)", re.IGNORECASE
+)
+
+
+def is_chosen(path: str, type_: str) -> bool:
+    """Whether a variable's type is that of a convolution's algorithms, or it is the size of a workspace by its name."""
+    if type_.endswith(("Algo_t", "Algorithm_t")) and "Conv" in type_:
+        return True
+    return type_.endswith("size_t") and _WORKSPACE.search(_member(path)) is not None
 
 
 def _member(path: str) -> str:

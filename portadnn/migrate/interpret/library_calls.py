@@ -22,7 +22,7 @@ from . import types
 from .graph_calls import GraphCalls
 from .index import Index as Names
 from .index import Known
-from .memory import parent_of
+from .memory import Frame, parent_of
 from .objects import Objects
 from .parts import read_names
 from .texts import argument_texts, unparsed
@@ -47,7 +47,7 @@ class LibraryCalls(Objects):
         self.stack: list[Known] = []
         self.through: list[Place] = []
         self.thread = ""
-        self.lambdas: dict[str, tuple[Lambda, list[dict[str, str]]]] = {}  # with what they see
+        self.lambdas: dict[str, tuple[Lambda, list[dict[str, str]], Frame]] = {}  # with what they see
         self.lambda_depth = 0
         self.last_lambda = UNKNOWN  # what the one that was followed last returned
         self.template_given = ""  # how the template that is called next is written, with its arguments
@@ -140,7 +140,10 @@ class LibraryCalls(Objects):
         )
         if where is not None:  # the helper's text is not where the call is told of
             arguments = tuple(replace(argument, place=where) for argument in arguments)
-        return self.emit(name, arguments, call.span, call.text, self._status(use), where, written=written)
+        status = self.emit(name, arguments, call.span, call.text, self._status(use), where, written=written)
+        if arguments and _SETS.match(name):
+            self._keep_settings(call.arguments[0], arguments[0].value)
+        return status
 
     def _is_behind_another(self, name: str, arguments: tuple[Expression, ...]) -> bool:
         """Tell whether a call has an argument more, before the function's own: a wrapper's, such as the executor."""
@@ -232,9 +235,16 @@ class LibraryCalls(Objects):
             if graph is not None:
                 self.of_graphs.finalized(graph, self.journal)
         status_ = effects.apply(event, self.state, self.journal, self._write_output)
-        if arguments and _SETS.match(name):
-            self._keep_settings(arguments[0].value)
+        if arguments and _LIVES.match(name) and self._is_given(arguments[0].value):
+            self.journal[event.number] = replace(self.journal[event.number], kept=True)
         return status_
+
+    def _is_given(self, value: Value) -> bool:
+        """Whether a pointer is to the variable of a caller that was not seen: a parameter of what is followed."""
+        function = self.frame.function
+        if value.kind != "pointer" or len(self.stack) > 1 or function is None:
+            return False
+        return any(str(value.data).partition("[")[0] == f"{p.name}#{self.frame.turn}" for p in function.parameters)
 
     def _holder(self, value: Value) -> str:
         """Return the class of the object in which a variable or a thing lies."""
@@ -242,12 +252,16 @@ class LibraryCalls(Objects):
         class_ = self.class_at(parent_of(path)) if path else None
         return "" if class_ is None else types.simple(class_.name)
 
-    def _keep_settings(self, value: Value) -> None:
-        """Remember what a descriptor in a member of an object is set to."""
-        set_ = self.state.things.get(value.data) if value.kind == "thing" else None
-        class_ = None if set_ is None else self.class_at(parent_of(set_.id.partition("@")[0]))
-        if set_ is not None and class_ is not None:
-            self.kept.note(class_.name, set_)
+    def _keep_settings(self, expression: Expression, value: Value) -> None:
+        """Remember what a descriptor in a member of an object is set to: one that was made there, or is kept there."""
+        if isinstance(expression, Invocation) and isinstance(expression.callee, Member):  # handle.get()
+            expression = expression.callee.base
+        place = self.place(expression) if isinstance(expression, Name | Member) else None
+        for option in value.options:
+            set_ = self.state.things.get(option.data) if option.kind == "thing" else None
+            for path in () if set_ is None else dict.fromkeys((set_.id.partition("@")[0], place or "")):
+                if set_ is not None and (class_ := self.class_at(parent_of(path))) is not None:
+                    self.kept.note(class_.name, path, set_)
 
     def _write_output(self, path: str, value: Value) -> None:
         if path.endswith("[*]"):

@@ -14,7 +14,7 @@ from ..program import Class, Declare, Expression, Function, Unit
 from ..values import POSSIBLY, UNKNOWN, Value, items, join, known, thing, unknown
 from . import types
 from .index import Index
-from .kept import KeptSettings, is_algorithm
+from .kept import KeptSettings, is_chosen
 from .parts import has_calls
 
 _SYMBOLIC = re.compile(r"\[(?!-?\d+\]|=)[^\[\]]*\]")  # of a map, [=key] is an entry that is known
@@ -133,7 +133,7 @@ class Memory:
             mine = [c for c in constants if c.lower().startswith(library)]
             if mine:
                 return join(known(constant) for constant in mine)
-        if is_algorithm(type_) and (class_ := self.class_at(parent_of(path))) is not None:
+        if is_chosen(path, type_) and (class_ := self.class_at(parent_of(path))) is not None:
             return self._algorithm_at_first(path, types.bare(type_), class_)
         return unknown(path, types.bare(type_))
 
@@ -147,7 +147,7 @@ class Memory:
         """Return what an algorithm in a member possibly is: what any part of the program puts there."""
         chosen = self.kept.algorithms(class_.name, path)
         if not chosen:
-            self.kept.want_algorithm(class_.name, path)
+            self.kept.want(class_.name, path)
         name = re.split(r"\.|->", path)[-1]
         constants = [known(one) for one in self.index.algorithms_of(types.simple(class_.name), name)]
         first = unknown(path, type_)
@@ -173,7 +173,12 @@ class Memory:
     def _kept(self, path: str, kind: str) -> dict[str, Value]:
         """Return what a descriptor that came from outside in a member of an object possibly is set to."""
         class_ = self.class_at(parent_of(path)) if (kind and not path.startswith("this->")) or "." in path else None
-        return {} if class_ is None else self.kept.of(class_.name, path)
+        if class_ is None:
+            return {}
+        found = self.kept.of(class_.name, path)
+        if not found:
+            self.kept.want(class_.name, path)
+        return found
 
     def adopt(self, path: str, type_: str) -> Value:
         """Make a thing that came from outside, under the path of the variable that holds it."""
@@ -190,7 +195,7 @@ class Memory:
         type_ = self.types.get(path)
         if type_ is not None and value.kind == "known" and not types.pointee(type_) and not types.is_pair(type_):
             value = symbols.converted(value, self.index.number_type(types.bare(type_)))
-        if type_ is not None and is_algorithm(type_) and (class_ := self.class_at(parent_of(path))) is not None:
+        if type_ is not None and is_chosen(path, type_) and (class_ := self.class_at(parent_of(path))) is not None:
             self.kept.note_algorithm(class_.name, path, value)
         self.state.variables[path] = value
         if "[" in path:

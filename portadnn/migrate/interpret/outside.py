@@ -53,6 +53,10 @@ _TYPE = re.compile(
 )  # that a template stands for: Dtype(0)
 _LOADS = re.compile(r"sym|proc|load|resolve|import|lookup", re.IGNORECASE)  # dlsym, GetProcAddress
 _SMART_NAME = re.compile(r"_ptr\s*<")
+_LIMITS = {
+    "epsilon": {"float": 2.0**-23, "double": 2.0**-52},
+    "min": {"float": 2.0**-126, "double": 2.0**-1022},
+}
 _SEARCHES = frozenset({"find_if", "find", "lower_bound", "max_element", "min_element", "find_if_not"})
 _THREADS = frozenset({"thread", "jthread", "async", "pthread_create"})
 
@@ -95,6 +99,8 @@ class Outside(Containers):
             return self._held(call)
         if short in ("max", "min") and len(call.arguments) == 2:
             return self._extreme(call, short)
+        if short in _LIMITS and "numeric_limits" in call.text and (limit := self._limit(call.text, short)) is not None:
+            return limit
         if short in _SAME_VALUE and len(call.arguments) == 1:
             return self._same(call.arguments[0], address=short == "addressof")
         if len(call.arguments) == 1 and isinstance(call.arguments[0], Constant) and self._is_type(short):
@@ -244,6 +250,13 @@ class Outside(Containers):
         return values[0]
 
     # Small functions --------------------------------------------------------------------------------------------
+
+    def _limit(self, name: str, short: str) -> Value | None:
+        """Return what ``std::numeric_limits<T>::epsilon()`` is, of float and double."""
+        type_ = types.bare(types.template_argument(name))
+        type_ = self.index.number_type(self.frame.generic.get(type_, types.bare(self.index.resolved(type_))))
+        number = _LIMITS[short].get(type_)
+        return None if number is None else known(number, type_)
 
     def _extreme(self, call: Invocation, short: str) -> Value:
         a, b = self.evaluate(call.arguments[0]), self.evaluate(call.arguments[1])

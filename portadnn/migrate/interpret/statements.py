@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..model import symbols
@@ -106,14 +107,14 @@ class Statements(Loops):
 
     def follow_lambda(self, expression: Lambda) -> Value:
         """Follow an anonymous function where it stands; return a value that stands for it where it is called."""
-        self.last_lambda = self._run_lambda(expression.body, self.frame.turn, self.frame.scopes)
+        self.last_lambda = self._run_lambda(expression.body, self.frame.turn, self.frame.scopes, self.frame)
         key = f"lambda~{self.fresh()}"
-        self.lambdas[key] = (expression, list(self.frame.scopes))
+        self.lambdas[key] = (expression, list(self.frame.scopes), self.frame)
         return unknown(key)
 
     def call_lambda(self, key: str, call: Invocation) -> Value:
         """Follow an anonymous function with the arguments of a call."""
-        expression, scopes = self.lambdas[key]
+        expression, scopes, around = self.lambdas[key]
         values = [self.evaluate(argument) for argument in call.arguments]
         if self.lambda_depth >= _DEEPEST_LAMBDA:
             for value in values:
@@ -134,15 +135,15 @@ class Statements(Loops):
         self.lambda_depth += 1
         self.through.append(self.place_of(call.span))
         try:
-            return self._run_lambda(body, self.turns, [*scopes, own])
+            return self._run_lambda(body, self.turns, [*scopes, own], around)
         finally:
             self.lambda_depth -= 1
             self.through.pop()
 
-    def _run_lambda(self, body: Block, turn: int, scopes: list[dict[str, str]]) -> Value:
-        """Follow the body of an anonymous function: what it returns ends only itself."""
+    def _run_lambda(self, body: Block, turn: int, scopes: list[dict[str, str]], around: Frame) -> Value:
+        """Follow the body of an anonymous function, which stands in `around`: what it returns ends only itself."""
         outer = self.frame
-        self.frame = Frame(turn, outer.unit, outer.label, outer.function, outer.this, outer.this_class, scopes)
+        self.frame = Frame(turn, around.unit, around.label, around.function, around.this, around.this_class, scopes)
         outer_ends, self.ends = self.ends, []
         try:
             self.run(body)
@@ -254,12 +255,13 @@ class Statements(Loops):
         elif types.is_array(type_):
             values = [self.evaluate(argument) for argument in statement.arguments]
             fixed = types.template_arguments(types.bare(type_))
-            if len(values) == 1 and values[0].kind == "items":
+            if len(values) == 1 and values[0].kind == "items" and not _is_range(values[0].data):
                 self.write_elements(path, list(values[0].data))
             elif not values and len(fixed) == 2 and not types.is_map(type_) and "array" in type_:
                 self.write(f"{path}.#length", self.length_of(fixed[1], statement.span))
             else:
-                self.set_length(path, values[0] if values else known(0, "size_t"), type_)
+                length = values[0] if values else known(0, "size_t")
+                self.set_length(path, UNKNOWN if length.kind == "items" else length, type_)
                 if len(values) == 2:
                     self.fill(path, values[1])
         elif types.is_smart(type_) and not types.is_pair(type_):
@@ -324,7 +326,7 @@ class Statements(Loops):
         """Note of an algorithm that one branch fixes, where another searches for it, which search it stands for."""
         for path in [path for path, when in self.fixed.items() if when > start]:
             values = [end.variables.get(path, UNKNOWN) for end in ends]
-            found = [n for value in values for n in value.origins if n > find and n <= self.last_find]
+            found = [number for value in values for number in value.origins if number > find]
             for end, value in zip(ends, values, strict=True):
                 if found and value.kind == "known":
                     end.variables[path] = replace(value, origins=(-found[0],))
@@ -350,8 +352,12 @@ class Statements(Loops):
                     self._narrow_to(variable, value, equal=equal)
                     return
 
-    def _narrow_to(self, variable: Expression, value: Value, *, equal: bool) -> None:
-        """Note that a variable is, or is not, a value; an algorithm that is compared with one is not fixed by that."""
+    def _narrow_to(self, variable: Expression, value: Value, *, equal: bool, case: bool = False) -> None:
+        """Note that a variable is, or is not, a value; an algorithm that is compared with one is not fixed by that.
+
+        In a case of a ``switch`` one of MIOpen's is: from outside of a search, as it is told from the others.
+        """
+        fixes = not symbols.ALGORITHM.match(str(value.data)) or (case and str(value.data).startswith("miopen"))
         path = self.place(variable)
         if path is None:
             return
@@ -362,11 +368,11 @@ class Statements(Loops):
             fitting = [option for option in old.options if _is(option, value) is not (not equal)]
             if fitting:
                 self.state.variables[path] = join(fitting)
-        elif equal and old.kind == "unknown" and not value.is_null and "_ALGO_" not in str(value.data):
+        elif equal and old.kind == "unknown" and not value.is_null and fixes:
             self.state.variables[path] = symbols.with_origins(value, old)
 
     def _alternatives(self, statement: Alternatives) -> None:
-        before, ends = self.state, []
+        before, ends, start = self.state, [], self.fresh()
         for condition, block in statement.branches:
             self.state = before.copy()
             self._as_decided(condition)
@@ -377,6 +383,7 @@ class Statements(Loops):
             if version is not None:
                 self.versions.pop()
             ends.append(self.state)
+        self._mark_instead(start, 0, ends if statement.complete else [*ends, before])
         self._keep_decided([condition for condition, _ in statement.branches], before, ends)
         self.state = meet(ends if statement.complete and ends else [*ends, before])
 
@@ -416,7 +423,7 @@ class Statements(Loops):
             if enters and chosen is None and len(labels) == 1 and isinstance(statement.value, Name | Member):
                 label = self.evaluate(labels[0])
                 if label.kind == "known" and not current.reachable:
-                    self._narrow_to(statement.value, label, equal=True)
+                    self._narrow_to(statement.value, label, equal=True, case=True)
             if self.state.reachable:
                 self.run(block)
             current = self.state
@@ -477,3 +484,10 @@ def _is(option: Value, value: Value) -> bool | None:
     if option.is_null and value.is_null:
         return True
     return symbols.truth(symbols.operate("==", option, value))
+
+
+def _is_range(values: Sequence[Value]) -> bool:
+    """Whether values in braces are the two ends of an array: ``{data, data + n}``."""
+    if len(values) != 2 or not all(value.kind in ("unknown", "pointer") and value.data for value in values):
+        return False
+    return values[0].data != values[1].data and str(values[0].data) in str(values[1].data)

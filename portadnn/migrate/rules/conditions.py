@@ -62,10 +62,11 @@ def parse(conditions: Mapping[str, Any]) -> tuple[Condition, ...]:
     return tuple(Condition(tuple(name.split("|")), wanted, _test(wanted)) for name, wanted in conditions.items())
 
 
-def all_hold(conditions: Iterable[Condition], situation: Situation) -> bool | None:
+def all_hold(conditions: Iterable[Condition], situation: Situation, *, apart: bool = False) -> bool | None:
     """Tell whether all conditions hold; None where they possibly do. What is unknown does not.
 
-    Two values that each may be the wrong one are mostly chosen together, in the same branches: that says nothing.
+    Two values that each may be the wrong one are mostly chosen together, in the same branches: that says nothing, but
+    where they are of kinds that programs choose `apart`.
     """
     possible = 0
     for condition in conditions:
@@ -73,7 +74,7 @@ def all_hold(conditions: Iterable[Condition], situation: Situation) -> bool | No
         if said in {"no", "unknown"}:
             return False
         possible += said == "maybe"
-    return True if possible == 0 else None if possible == 1 else False
+    return True if possible == 0 else None if possible == 1 or apart else False
 
 
 def none_holds(cases: Iterable[Sequence[Condition]], situation: Situation) -> bool | None:

@@ -101,7 +101,7 @@ class Judge:
 
 def hits(case: Case, situation: Situation) -> Iterator[Hit]:
     """Yield where a call breaks a rule in one way."""
-    holds = conditions.all_hold(case.when, situation)
+    holds = conditions.all_hold(case.when, situation, apart=case.apart)
     if holds is False:
         return
     free = conditions.none_holds(case.unless, situation)

@@ -62,6 +62,8 @@ class Case:
         Versions of the library that is read and of the target for which it holds; `until` is the first without it.
     when : tuple of Condition
         All have to hold.
+    apart : bool
+        Programs choose the values that `when` asks for apart from each other: each may be the wrong one.
     unless : tuple of tuple of Condition
         None of these may hold.
     check : CallCheck or None
@@ -91,6 +93,7 @@ class Case:
     target_until: str | None
     when: tuple[Condition, ...]
     unless: tuple[tuple[Condition, ...], ...]
+    apart: bool
     check: CallCheck | None
     source: SourceCheck | None
     graph: GraphCheck | None
@@ -177,7 +180,19 @@ def load(folder: Path) -> dict[str, Rule]:
 
 
 _CASE_KEYS = {
-    *("library", "targets", "functions", "from", "until", "target_from", "target_until", "when", "unless", "code"),
+    *(
+        "library",
+        "targets",
+        "functions",
+        "from",
+        "until",
+        "target_from",
+        "target_until",
+        "when",
+        "apart",
+        "unless",
+        "code",
+    ),
     *("reads", "at", "about", "message", "fix", "severity"),
 }
 _RULE_KEYS = {field.name for field in fields(Rule)} - {"id", "cases"} | {"case"}
@@ -236,6 +251,7 @@ def _case(entry: dict[str, Any], per_call: bool) -> Case:
         entry.get("target_until"),
         conditions.parse(entry.get("when", {})),
         tuple(conditions.parse(one) for one in entry.get("unless", ())),
+        bool(entry.get("apart", False)),
         check.all()[code] if code and reads == "call" else None,
         source_check.all()[code] if code and reads == "source" else None,
         graph_check.all()[code] if code and reads == "graph" else None,

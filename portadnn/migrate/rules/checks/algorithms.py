@@ -66,7 +66,9 @@ def _fixed(situation: Situation, *, exists: bool) -> Iterator[Hit]:
     if direction is None or algorithm is None:
         return
     others = [option for option in algorithm.value.options if not is_choice(situation, option)]
-    if len(others) == len(algorithm.value.options) or any(o.kind != "unknown" or o.origins for o in others):
+    instead = any(number < 0 for option in algorithm.value.options for number in option.origins)  # of a search
+    found = any(o.kind != "unknown" or o.origins for o in others) and not instead
+    if len(others) == len(algorithm.value.options) or found:
         return  # a first value, which Find or a heuristic replaces
     names = [str(one) for one in constants(algorithm.value) if _DIRECTIONS[direction.name].search(str(one))]
     counted = [name for name in names if (_in_miopen(name) is not None) == exists]

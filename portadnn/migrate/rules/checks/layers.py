@@ -137,6 +137,40 @@ def maxima_have_to_be_kept(situation: Situation) -> Iterator[Hit]:
         if _same_argument(situation, deed, "x") is not False:
             yield Hit("possible", words=_layer_calls(situation, deed), related=_made_here([(deed, False)]))
             return
+    if situation.whole:
+        yield Hit("possible", words=_layer_calls(situation), confirm=_in_the_same(situation, surely=bool(maxima)))
+
+
+def _in_the_same(situation: Situation, *, surely: bool) -> Callable[[Mapping[int, Deed]], bool]:
+    """Return what tells at the end that a class, or functions of a file, have forward calls with this descriptor too.
+
+    In which order the two run, as when each is a branch of one function, is not known; the mode has to be.
+    """
+    event, mine = situation.event, situation.thing("poolingDesc", "poolDesc")
+    may_be = surely or _may_take_maxima(situation)
+
+    def confirm(journal: Mapping[int, Deed]) -> bool:
+        for deed in deeds(journal, _FORWARDS[event.function]):
+            theirs = deed.things.get("poolingDesc")
+            if theirs is None or mine is None or _place_of(deed.event) != _place_of(event):
+                continue
+            if theirs.name == mine.name and (may_be or _may_take_maxima(situation, deed)):
+                return True
+        return False
+
+    return confirm
+
+
+def _place_of(event: Event) -> tuple[str, str]:
+    return event.place.file, event.within.rpartition("::")[0]
+
+
+def _may_take_maxima(situation: Situation, deed: Deed | None = None) -> bool:
+    """Tell whether a descriptor's mode is known to be, or to be perhaps, one of the maxima."""
+    thing = situation.thing("poolingDesc") if deed is None else deed.things.get("poolingDesc")
+    mode = None if thing is None else thing.fields.get("mode")
+    said = () if mode is None else constants(mode)
+    return any(is_enumerator(one, name, situation.event.library) for one in said for name in _MAXIMA)
 
 
 def _never_an_average(event: Event) -> Callable[[Mapping[int, Deed]], bool]:
@@ -163,12 +197,7 @@ def scales_have_to_be_kept(situation: Situation) -> Iterator[Hit]:
     if forwards:
         yield Hit(words=_layer_calls(situation, forwards[0][0]), related=_made_here(forwards))
     elif situation.whole and situation.mentioned & set(functions):  # in another class, or nobody knows when
-        words = {
-            "forward": written("miopenLRNForward", situation.event),
-            "backward": written("miopenLRNBackward", situation.event),
-            "size": written("miopenLRNGetWorkSpaceSize", situation.event, workSpaceSize="&workspaceSize"),
-        }
-        yield Hit("possible", words=words)
+        yield Hit("possible", words=_layer_calls(situation))
 
 
 def _made_here(forwards: list[tuple[Deed, bool]]) -> tuple[tuple[Deed, str], ...]:
@@ -179,13 +208,14 @@ def _pooling_size(situation: Situation) -> str:
     return f"miopenPoolingGetWorkSpaceSize{'' if situation.target == 'miopen-1' else 'V2'}"
 
 
-def _layer_calls(situation: Situation, forward: Deed) -> dict[str, str]:
+def _layer_calls(situation: Situation, forward: Deed | None = None) -> dict[str, str]:
     kind = "LRN" if "LRN" in situation.event.function else "Pooling"
     size = "miopenLRNGetWorkSpaceSize" if kind == "LRN" else _pooling_size(situation)
+    event = situation.event if forward is None else forward.event
     return {
-        "forward": written(f"miopen{kind}Forward", forward.event),
+        "forward": written(f"miopen{kind}Forward", event),
         "backward": written(f"miopen{kind}Backward", situation.event),
-        "size": written(size, forward.event, workSpaceSize="&workspaceSize"),
+        "size": written(size, event, workSpaceSize="&workspaceSize"),
     }
 
 

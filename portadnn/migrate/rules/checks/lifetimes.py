@@ -61,8 +61,9 @@ def never_destroyed(situation: Situation) -> Iterator[Hit]:
         return
     destroy = destroyer_of(event.function)
     destroyed = once(situation.journal, "destroyed", _Destroyed)
-    scopes = (_scope(event), _function(event), event.holder)
-    near = next((found for scope in scopes if (found := destroyed.near.get((event.library, scope)))), None)
+    scopes = (_scope(event), _function(event), _holder(event))
+    nears = [destroyed.near, *([destroyed.near_handles] if destroy in _OF_HANDLES else [])]
+    near = next((n[event.library, scope] for n in nears for scope in scopes if (event.library, scope) in n), None)
     if near is None or destroyed.may_be(event, str(argument.value.data)):
         return
     deed = situation.journal.get(event.number)
@@ -87,6 +88,11 @@ def _scope(event: Event) -> str:
     return _function(event)
 
 
+def _holder(event: Event) -> str:
+    """Return the struct of which a function that is no method makes or destroys a member."""
+    return event.holder if _scope(event) == _function(event) else ""
+
+
 def _function(event: Event) -> str:
     return f"{event.place.file}: {event.within}"
 
@@ -100,19 +106,25 @@ def _member(path: str) -> str:
     return re.split(r"->|\.", _variable(path))[-1]
 
 
+_OF_HANDLES = ("cudnnDestroy", "miopenDestroy")
+
+
 class _Destroyed:
     """What the Destroy calls of a program are about.
 
     Attributes
     ----------
     near : dict of (str, str) to Deed
-        The last of them by library and by class or function.
+        The last of them by library and by class or function, without those of handles.
+    near_handles : dict of (str, str) to Deed
+        Those of handles, which many small programs destroy alone: they say nothing of descriptors.
     functions : set of str
         Which of them are called.
     """
 
     def __init__(self, journal: Mapping[int, Deed]) -> None:
         self.near: dict[tuple[str, str], Deed] = {}
+        self.near_handles: dict[tuple[str, str], Deed] = {}
         self.functions: set[str] = set()
         self._anything: set[str] = set()  # functions of which nobody knows what some call is about
         self._made: set[tuple[str, str, str]] = set()  # function, member, and who made or destroys it
@@ -137,9 +149,10 @@ class _Destroyed:
             creator is not None and creator.event.within == deed.event.within and "this" not in thing.id
             for thing, creator in zip(things, creators, strict=True)
         )
-        self.near[library, _function(deed.event) if own else _scope(deed.event)] = deed
-        if deed.event.holder:
-            self.near[library, deed.event.holder] = deed
+        near = self.near_handles if function in _OF_HANDLES else self.near
+        near[library, _function(deed.event) if own else _scope(deed.event)] = deed
+        if _holder(deed.event):
+            near[library, _holder(deed.event)] = deed
         if not things or any(thing.many or (not thing.certain and "[" in thing.id) for thing in things):
             self._anything.add(function)
         for thing, creator in zip(things, creators, strict=True):
@@ -148,7 +161,7 @@ class _Destroyed:
             else:
                 self._made.add((function, _member(thing.id), _scope(creator.event)))
                 self._made.add((function, _member(thing.id), _scope(deed.event)))
-                self._made.add((function, _member(thing.id), deed.event.holder or _scope(deed.event)))
+                self._made.add((function, _member(thing.id), _holder(deed.event)))
 
     def may_be(self, made: Event, path: str) -> bool:
         """Tell whether one may be about what a call made: it is, it is called so, or nobody knows what it is."""
@@ -156,7 +169,7 @@ class _Destroyed:
         return (
             function in self._anything
             or (function, _member(path), _scope(made)) in self._made
-            or (function, _member(path), made.holder or _scope(made)) in self._made
+            or (function, _member(path), _holder(made) or None) in self._made
             or (function, _member(path)) in self._named
         )
 

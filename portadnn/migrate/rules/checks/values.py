@@ -7,7 +7,7 @@ import re
 import struct
 from collections.abc import Iterator, Mapping
 
-from ...model.state import Deed
+from ...model.state import Deed, Thing
 from ...values import UNKNOWN, Value, constants, same
 from ..conditions import plain_type
 from ..journals import deeds_about
@@ -138,6 +138,18 @@ def _of_layout(situation: Situation, layout: str, descriptor: str, tensor: str) 
     if _layouts(found) == {layout}:
         strides = ", ".join(map(str, found.strides or ()))
         yield Hit(words={"copied": _copied(situation, descriptor, tensor), "strides": f"strides {strides}"})
+    elif layout == "nhwc" and found.layout is None and any(map(_perhaps_nhwc, situation.things(descriptor))):
+        yield Hit("possible", words={"copied": _copied(situation, descriptor, tensor), "strides": "its strides"})
+
+
+def _perhaps_nhwc(thing: Thing) -> bool:
+    """Whether NHWC is one of the formats that a tensor may have, and not the same as NCHW with the sizes known."""
+    said = (str(one) for one in constants(thing.fields.get("format", UNKNOWN)))
+    if not any(one.endswith(("NHWC", "NDHWC")) for one in said):
+        return False
+    dims = thing.fields.get("dimA", UNKNOWN)
+    sizes = [number(one) for one in dims.data] if dims.kind == "items" else []
+    return len(sizes) < 3 or (sizes[1] != 1 and any(size != 1 for size in sizes[2:]))
 
 
 @check("copied")

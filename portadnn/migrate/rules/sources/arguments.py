@@ -8,6 +8,7 @@ from typing import Any
 
 from .... import mapping
 from ...interpret.texts import split_arguments
+from ...libraries import is_library
 from ...names import shared_enumerations, values_of_cudnn
 from ...program import (
     Block,
@@ -149,7 +150,16 @@ def number_from_outside(unit: Unit) -> Iterator[SourceHit]:
     """Find an int that becomes an enumerator of cuDNN whose numbers are others in MIOpen."""
     for function in unit.functions:
         types: dict[str, str] | None = None
+        given_at_calls = {
+            id(argument)
+            for node in inside(function.body)
+            if isinstance(node, Invocation) and is_library(callee(node))
+            for argument in node.arguments
+        }
         for node in inside(function.body):
+            if isinstance(node, Cast) and id(node) not in given_at_calls and (hit := _literal(node)) is not None:
+                yield hit
+                continue
             outside = isinstance(node, Cast) and isinstance(node.value, Invocation) and _comes_in(node.value)
             if not isinstance(node, Cast) or not (outside or isinstance(node.value, Name | Member)):
                 continue
@@ -163,11 +173,28 @@ def number_from_outside(unit: Unit) -> Iterator[SourceHit]:
                 yield SourceHit(node.span, "possible", words)
 
 
+def _literal(node: Cast) -> SourceHit | None:
+    """Return what is to be said of ``(cudnnDataType_t)0``; None where MIOpen has the same under that number."""
+    enumeration = shared_enumerations().get(plain(node.type))
+    number = node.value.value if isinstance(node.value, Constant) else None
+    if enumeration is None or not isinstance(number, int) or isinstance(number, bool):
+        return None
+    named = next((v for v in enumeration.values if v.cudnn and v.number == number), None)
+    if named is None or named.number == named.miopen_number:
+        return None
+    return SourceHit(node.span, "possible", {"value": str(number), "enumeration": plain(node.type)})
+
+
 _READS = re.compile(
     r"(?:std::)?(?:sto(?:i|l|ul|ll|ull)|ato[il]|strtou?ll?)$|(?:get|as|value|read)(?:_?(?:u?int\w*|long))?$",
     re.IGNORECASE,
 )
 _WHOLE_NUMBER = re.compile(r"<\s*(?:std::)?(?:unsigned|int|long|short|size_t|u?int\d+_t)\b")
+
+
+_FROM_SCRIPTS = re.compile(
+    r"\w*2U?(?:INT|LONG|LL)$|\w*TO_(?:INT|LONG)$|Py(?:Long|Int)_As\w+$|lua\w*_(?:to|check|opt)(?:int\w*|number)$"
+)
 
 
 def _called(call: Invocation) -> str:
@@ -178,6 +205,8 @@ def _comes_in(call: Invocation) -> bool:
     """Tell whether a call reads a number: ``std::stoi(text)``, ``json["x"].get<int>()``, ``json.value("x", 0)``."""
     name = callee(call)
     if not isinstance(call.callee, Member):
+        if _FROM_SCRIPTS.match(name):
+            return True
         return re.match(r"(?:std::)?(?:sto|ato|strto)", name) is not None and _READS.match(name) is not None
     said = call.callee.name
     if not _READS.match(said.partition("<")[0]):
