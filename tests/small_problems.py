@@ -9,8 +9,10 @@ an engine has nothing new it is left out, so that a line here costs little unles
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 
@@ -66,7 +68,7 @@ _SUBSTITUTES = {
     "shared/winograd/gradient.cl winograd_gradient_sum": "grid_fence",
 }
 _START = '#line 1 "dialect.h"'  # behind the defines
-_FILE = re.compile(r'^#line 1 "(\w+(?:/\w+)+\.c[lu])"$', re.MULTILINE)
+_FILE = re.compile(r'#line 1 "(\w+(?:/\w+)+\.c[lu])"\n')  # without ^, which would be tried at every character
 _INTEGERS = {"labels": 1, "label_lengths": 1, "input_lengths": 3}  # a label that fits, so that paths are followed
 _NUMBER = re.compile(r"(?<![A-Za-z_\d.])\d[\w.]*")
 _TYPES = ("f32", "f16", "f64", "bf16")
@@ -412,10 +414,11 @@ def branches(source: str, types: bool = False) -> str:
     return _NUMBER.sub("#", defines if types else re.sub(r"DTYPE_\w+", "DTYPE", defines)) + start + text
 
 
-def defines(source: str) -> set[str]:
+@functools.cache
+def defines(source: str) -> AbstractSet[str]:
     """Return a source's defines, types among them, without their numbers; and what stands behind them."""
     heads, _, text = source.partition(_START)
-    return {*_NUMBER.sub("#", heads).splitlines(), text}
+    return frozenset((*_NUMBER.sub("#", heads).splitlines(), text))
 
 
 def zero_one_more(source: str) -> set[tuple[str, int]]:

@@ -96,7 +96,10 @@ def few(recorder, folder=""):
     every = defaultdict(set)
     for source, name, _ in found:
         every[name] |= defines(source)
-    demands = [{(name, one, one in defines(source)) for one in every[name]} for source, name, _ in found]
+    demands = []
+    for source, name, _ in found:
+        has = defines(source)
+        demands.append({(name, one, one in has) for one in every[name]})
     chosen = pairwise.cover(demands)
     return [
         one

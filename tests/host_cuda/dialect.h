@@ -1,13 +1,9 @@
 // The dialect's header for CUDA (kernels_cuda/dialect.h) as C++ of the host: a work-group's work-items are fibers, which go on
 // in turn at barriers. For tests of kernels on machines without a GPU.
 
-#include <algorithm>
 #include <cmath>
-#include <cstdint>
+#include <csetjmp>
 #include <cstring>
-#include <functional>
-#include <iterator>
-#include <tuple>
 #include <utility>
 #include <vector>
 #include <ucontext.h>
@@ -21,20 +17,29 @@ struct Place3 {
 static Place3 threadIdx, blockIdx, blockDim, gridDim;
 static unsigned char tiles[1 << 18];  // dynamic local memory
 
+// Contexts start fibers, and jumps go between them: swapcontext() asks the kernel for the signals' mask each time.
 struct Fiber {
-    ucontext_t context;
-    std::vector<char> stack;
-    bool ended;
+    jmp_buf place;
+    ucontext_t start;
+    bool started, ended;
 };
 static std::vector<Fiber> fibers;
-static ucontext_t scheduler;
+static jmp_buf scheduler;
 static int current;
-static std::function<void()> body;
+static void (*body)(void **args);  // of each work-item
+static void **body_args;
 
 static void give_way() {
     const Place3 mine = threadIdx;
-    swapcontext(&fibers[current].context, &scheduler);
+    if (_setjmp(fibers[current].place) == 0) _longjmp(scheduler, 1);
     threadIdx = mine;
+}
+
+static void go_on(Fiber &one) {
+    if (_setjmp(scheduler) != 0) return;
+    if (one.started) _longjmp(one.place, 1);
+    one.started = true;
+    setcontext(&one.start);
 }
 
 // Of all work-items, or of the 32 of a sub-group
@@ -57,31 +62,36 @@ static void __syncthreads() { of_group.wait(blockDim.x); }
 static void sub_group_waits() { of_sub_group[threadIdx.x / 32].wait(32); }
 static void __syncwarp() { sub_group_waits(); }
 
-static void run_fiber() {
-    body();
-    fibers[current].ended = true;
-    swapcontext(&fibers[current].context, &scheduler);
+static void run_fiber() {  // of each group in turn
+    for (;;) {
+        body(body_args);
+        fibers[current].ended = true;
+        give_way();
+    }
+}
+
+#define STACK_BYTES (1 << 16)
+static void make_fibers(int items, char *stacks) {
+    fibers.assign(items, {});
+    for (int i = 0; i < items; ++i) {
+        ucontext_t &start = fibers[i].start;
+        getcontext(&start);
+        start.uc_stack.ss_sp = stacks + (size_t)i * STACK_BYTES;
+        start.uc_stack.ss_size = STACK_BYTES;
+        start.uc_link = nullptr;
+        makecontext(&start, run_fiber, 0);
+    }
 }
 
 static void run_group(int items) {
-    fibers.assign(items, {});
-    for (int i = 0; i < items; ++i) {
-        Fiber &one = fibers[i];
-        one.stack.resize(1 << 16);
-        one.ended = false;
-        getcontext(&one.context);
-        one.context.uc_stack.ss_sp = one.stack.data();
-        one.context.uc_stack.ss_size = one.stack.size();
-        one.context.uc_link = nullptr;
-        makecontext(&one.context, run_fiber, 0);
-    }
+    for (Fiber &one : fibers) one.ended = false;
     for (bool any = true; any;) {
         any = false;
         for (current = 0; current < items; ++current) {
             if (fibers[current].ended) continue;
             any = true;
             threadIdx.x = current;
-            swapcontext(&scheduler, &fibers[current].context);
+            go_on(fibers[current]);
         }
     }
 }
@@ -90,15 +100,20 @@ template <class... A, size_t... I>
 static void launch_with(void (*kernel)(A...), void **args, std::index_sequence<I...>, int groups, int items, int local_bytes) {
     blockDim = {items, 1, 1};
     gridDim = {groups, 1, 1};
-    body = [=] { kernel(*(std::remove_const_t<A> *)args[I]...); };
+    static void (*called)(A...);
+    called = kernel;
+    body = [](void **of) { called(*(std::remove_const_t<A> *)of[I]...); };
+    body_args = args;
+    char *const stacks = new char[(size_t)items * STACK_BYTES];
+    make_fibers(items, stacks);
     for (int group = 0; group < groups; ++group) {
         blockIdx = {group, 0, 0};
         memset(tiles, 0x7f, sizeof tiles);
         run_group(items);
-        for (const unsigned char *past = tiles + local_bytes; past != std::end(tiles); ++past) {
-            if (*past != 0x7f) __builtin_trap();  // not the launch's local memory
-        }
+        const unsigned char *past = tiles + local_bytes;  // not the launch's local memory
+        if (past != std::end(tiles) && (*past != 0x7f || memcmp(past, past + 1, std::end(tiles) - past - 1) != 0)) __builtin_trap();
     }
+    delete[] stacks;
 }
 template <class... A> static void launch_kernel(void (*kernel)(A...), void **args, int groups, int items, int local_bytes) {
     launch_with(kernel, args, std::index_sequence_for<A...>(), groups, items, local_bytes);
@@ -162,17 +177,16 @@ static float rsqrt(float v) { return 1 / std::sqrt(v); }
 
 // 11 significant bits; a product with a power of two is exact
 static float f16_to_float(unsigned short h) {
-    const int exponent = h >> 10 & 31, fraction = h & 1023;
-    const float size = exponent == 31 ? (fraction ? NAN : INFINITY)
-                                      : std::ldexp((float)(exponent ? fraction + 1024 : fraction), (exponent ? exponent : 1) - 25);
-    return h & 0x8000 ? -size : size;
+    const u32 sign = (u32)(h & 0x8000) << 16, size = h & 0x7fff;
+    if (size < 0x400) return as_float(sign | as_uint(size * 0x1p-24f));  // 0, and less than the least normal number
+    return as_float(sign | (size << 13) + ((size < 0x7c00 ? 112u : 224u) << 23));
 }
 #define f16_load(p, i) f16_to_float((p)[i])
 static unsigned short f16_from_float(float v) {
-    const int sign = std::signbit(v) ? 0x8000 : 0;
+    const u32 sign = as_uint(v) >> 16 & 0x8000, size = as_uint(v) & 0x7fffffff;
     if (std::isnan(v)) return 0x7e00;
     if (std::fabs(v) >= 65520) return sign | 0x7c00;
-    const int exponent = v == 0 ? -14 : std::max(std::ilogb(v), -14);
-    return sign | ((exponent + 14) << 10) + (int)std::nearbyint(std::ldexp(std::fabs(v), 10 - exponent));
+    if (std::fabs(v) < 0x1p-14f) return sign | (u32)std::nearbyint(std::fabs(v) * 0x1p24f);
+    return sign | (size + 0xfff + (size >> 13 & 1) >> 13) - (112u << 10);
 }
 #define f16_store(p, i, v) ((p)[i] = f16_from_float(v))
