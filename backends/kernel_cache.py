@@ -17,13 +17,24 @@ import hashlib
 import importlib.util
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from portadnn._io import disk_cache
 
 SUFFIX = ".bin"
-_PRUNE_EVERY = 32  # entries that are stored between two looks at a folder's size
-_STORED: dict[tuple[int, Path], int] = {}  # by process and folder, how many entries were stored
+_PRUNE_EVERY = 32  # entries that are stored between two looks at a folder's size, if it is half full
+
+
+@dataclass
+class _Usage:
+    """What a process knows of a folder: the bytes of its entries, and how many it stored itself."""
+
+    size: int
+    stored: int = 1
+
+
+_USAGE: dict[tuple[int, Path], _Usage] = {}  # by process and folder
 
 
 def cache_dir() -> Path | None:
@@ -93,23 +104,31 @@ def store(key: tuple[str, ...], payload: bytes, folder: Path | None = None) -> N
         disk_cache.write_entry(folder, f"{digest.hex()}{SUFFIX}", disk_cache.kernel_entry(digest, payload))
     except OSError:
         return
-    _count(folder, limit)
+    _count(folder, limit, len(payload))
 
 
-def _count(folder: Path, limit: int) -> None:
-    """Prune a folder at the first entry that a process stores, every now and then, and when it exits."""
+def _count(folder: Path, limit: int, size: int) -> None:
+    """Prune a folder at the first entry that a process stores, every now and then, and when it exits.
+
+    A look takes long where there are thousands of entries: later ones are left out while it is less than half full.
+    """
     process = os.getpid()
-    stored = _STORED.get((process, folder), 0)
-    _STORED[process, folder] = stored + 1
-    if stored % _PRUNE_EVERY == 0:
-        disk_cache.prune(folder, SUFFIX, limit)
-    if stored == 1:  # one alone was pruned with
-        atexit.register(_prune_at_exit, process, folder, limit)
+    usage = _USAGE.get((process, folder))
+    if usage is None:
+        _USAGE[process, folder] = _Usage(disk_cache.prune(folder, SUFFIX, limit))
+        return
+    usage.size += size
+    usage.stored += 1
+    if usage.stored == 2:  # one alone was pruned with
+        atexit.register(_prune, process, folder, limit)
+    if usage.stored % _PRUNE_EVERY == 1:
+        _prune(process, folder, limit)
 
 
-def _prune_at_exit(process: int, folder: Path, limit: int) -> None:
-    if process == os.getpid():
-        disk_cache.prune(folder, SUFFIX, limit)
+def _prune(process: int, folder: Path, limit: int) -> None:
+    usage = _USAGE.get((process, folder))
+    if usage and process == os.getpid() and usage.size > limit // 2:
+        usage.size = disk_cache.prune(folder, SUFFIX, limit)
 
 
 @contextlib.contextmanager

@@ -43,6 +43,7 @@ def pytest_configure(config):
     if config.getoption("--cpu-seconds"):
         config.pluginmanager.register(durations.Durations(config.getoption("--cpu-seconds")), "cpu_seconds")
     where.leave_optimiser_out()
+    where.link_quickly()
     made_once.keep_commands()
     made_once.keep_invokers()
     for name in helper.backends_in("PORTADNN_REQUIRE_BACKENDS") or ():

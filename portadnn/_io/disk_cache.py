@@ -263,6 +263,11 @@ class Entry:
 
 def entries(folder: Path, suffix: str) -> Iterator[Entry]:
     """Iterate over the entries of a folder, if it exists."""
+    return (Entry(Path(path), size, used) for used, size, path in _files(folder, suffix))
+
+
+def _files(folder: Path, suffix: str) -> Iterator[tuple[float, int, str]]:
+    """Iterate over what there is of each entry, without a path's object: a cache has thousands."""
     try:
         with os.scandir(folder) as found:
             for item in found:
@@ -270,7 +275,7 @@ def entries(folder: Path, suffix: str) -> Iterator[Entry]:
                     with contextlib.suppress(OSError):  # another process removed it
                         state = item.stat(follow_symlinks=False)
                         if stat.S_ISREG(state.st_mode):
-                            yield Entry(Path(item.path), state.st_size, state.st_mtime)
+                            yield state.st_mtime, state.st_size, item.path
     except OSError:
         return
 
@@ -281,28 +286,35 @@ def touch(path: Path) -> None:
         os.utime(path)
 
 
-def prune(folder: Path, suffix: str, limit: int) -> None:
+def prune(folder: Path, suffix: str, limit: int) -> int:
     """Remove the least recently used entries until a tenth of the limit is free, if the limit is exceeded.
 
     Files are removed one by one, which other processes that read or write them do not notice; a file that is being
     written has another name.
+
+    Returns
+    -------
+    int
+        Bytes of the entries that are left.
     """
-    found = sorted(entries(folder, suffix), key=lambda entry: entry.used)
-    total = sum(entry.size for entry in found)
+    found = list(_files(folder, suffix))
+    total = sum(size for _, size, _ in found)
     if total > limit:
-        for entry in found:
+        for _, size, path in sorted(found):
             if total <= limit - limit // 10:
                 break
             with contextlib.suppress(OSError):
-                entry.path.unlink()
-            total -= entry.size
+                Path(path).unlink()
+            total -= size
     remove_unfinished(folder)
+    return total
 
 
 def remove_unfinished(folder: Path) -> None:
     """Remove incomplete files of killed processes."""
-    with contextlib.suppress(OSError):
-        for path in folder.glob(f"{UNFINISHED}*"):
-            with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > ABANDONED:
-                    path.unlink()
+    with contextlib.suppress(OSError), os.scandir(folder) as found:
+        for item in found:
+            if item.name.startswith(UNFINISHED):
+                with contextlib.suppress(OSError):
+                    if time.time() - item.stat().st_mtime > ABANDONED:
+                        Path(item.path).unlink()

@@ -21,7 +21,7 @@ OWNED = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no own
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("PORTADNN_CACHE_DIR", str(tmp_path / "above" / "cache"))
-    monkeypatch.setattr(kernel_cache, "_STORED", {})
+    monkeypatch.setattr(kernel_cache, "_USAGE", {})
     disk_cache._warn_once.cache_clear()
     return tmp_path / "above" / "cache"
 
