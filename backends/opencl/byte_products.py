@@ -8,10 +8,11 @@ from typing import Any
 from .. import kernel_cache
 from ..engines.conv.cpu.bytes import FEATURE
 from . import pocl_cache
-from .pocl_cpu import processor_flags
+from .pocl_cpu import NO_HEADER, processor_flags
 
-_TEXT = """__kernel void products(__global int16 *v) {
-    int16 sum = v[0];
+_TEXT = """typedef int words __attribute__((ext_vector_type(16)));
+__kernel void products(__global words *v) {
+    words sum = v[0];
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(v[1]), "v"(v[2]));
     v[0] = sum;
 }"""
@@ -38,7 +39,8 @@ def _compiles(cl: Any, device: Any, options: str) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PyOpenCL's, about what the compiler remarks
-            cl.Program(cl.Context([device]), _TEXT).build(f"{options} -w", devices=[device], cache_dir=False)
+            program = cl.Program(cl.Context([device]), _TEXT)
+            program.build(f"{options} -w{NO_HEADER}", devices=[device], cache_dir=False)
     except (cl.Error, cl.RuntimeError, cl.LogicError, cl.MemoryError):
         return False
     return True

@@ -6,6 +6,7 @@ holds for a problem with a tensor of float16, ``stride = "!= 1"`` for one with a
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import re
@@ -133,6 +134,7 @@ class Query:
         return tuple(spec for name, spec in zip(p.names, p.tensors, strict=True) if name not in p.raw)
 
 
+@functools.cache
 def _field_names(kind: type[Problem]) -> frozenset[str]:
     return frozenset(field.name for field in fields(kind))
 
@@ -259,22 +261,42 @@ class Condition:
 
 
 def _fits(want: Any, values: Values, query: Query) -> bool:
-    if not isinstance(want, str):
-        return want in values
+    return _test(want)(values, query) if isinstance(want, str) else want in values
+
+
+@functools.cache
+def _test(want: str) -> Callable[[Values, Query], bool]:
+    """Return what a wanted text demands of a fact's values; tables hold few different ones and ask for them often."""
     comparison = _COMPARISON.fullmatch(want)
     if comparison is None:
-        if want in ("even", "odd") and values and isinstance(values[0], int):
-            return any(value % 2 == (want == "odd") for value in values)
-        return any(isinstance(value, str) and fits(want, value) for value in values)
+        return _name_test(want)
     test, text = _OPERATORS[comparison[1]], comparison[2]
     try:
         number = float(text)
     except ValueError:
-        others = query.fact(text)
-        if others:  # another fact, compared dimension by dimension
-            return any(map(test, values, others if len(others) == len(values) else others * len(values)))
-        return any(test(value, text) for value in values)
-    return any(test(value, number) for value in values if not isinstance(value, str))
+        return lambda values, query: _compares(test, values, text, query)
+    return lambda values, query: any(test(value, number) for value in values if not isinstance(value, str))
+
+
+def _name_test(want: str) -> Callable[[Values, Query], bool]:
+    def text_fits(values: Values, query: Query) -> bool:
+        if want.endswith("*"):
+            return any(isinstance(value, str) and fits(want, value) for value in values)
+        return want in values
+
+    def parity_fits(values: Values, query: Query) -> bool:
+        if values and isinstance(values[0], int):
+            return any(value % 2 == (want == "odd") for value in values)
+        return text_fits(values, query)
+
+    return parity_fits if want in ("even", "odd") else text_fits
+
+
+def _compares(test: Callable[[Any, Any], bool], values: Values, text: str, query: Query) -> bool:
+    others = query.fact(text)
+    if others:  # another fact, compared dimension by dimension
+        return any(map(test, values, others if len(others) == len(values) else others * len(values)))
+    return any(test(value, text) for value in values)
 
 
 def all_hold(conditions: tuple[Condition, ...], query: Query) -> bool | None:

@@ -19,24 +19,11 @@
 """
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__ as portadnn_version
-from .api import datatypes, wrapper
-from .api.core import Graph as NodeGraph
-from .api.cudnn_handle import DeviceInfo, Handle, create_handle
 from .api.cute_dsl import missing as _missing
-from .api.handles import destroy_handle, get_stream, set_stream
-from .api.introspection import GraphContext
-from .api.module import (
-    get_last_error_string,
-    graph,
-    graph_cache,
-    jit,
-    sdpa_capabilities,
-)
-from .api.pygraph import pygraph
-from .api.wrapper import Graph
 from .data_types import data_type
 from .emulated import backend_version, backend_version_string, frontend_version
 from .enums import (
@@ -73,14 +60,67 @@ from .errors import (
     cudnnGraphNotSupportedError,
 )
 from .in_cudnns_place import install as _install_finder
-from .kernel_cache import create_device_properties, create_kernel_cache
 from .knobs import FRONTEND_KNOB_TYPE_BASE, is_frontend_knob_type, knob
 from .node import Node
 from .rules import RULES, Rule
 from .tensor import tensor
 from .tensor import tensor as Tensor  # noqa: N812  (1.32 names it so)
 
-handle = Handle  # 1.32 has both names
+if TYPE_CHECKING:
+    from .api import datatypes, wrapper
+    from .api.core import Graph as NodeGraph
+    from .api.cudnn_handle import DeviceInfo, Handle, create_handle
+    from .api.handles import destroy_handle, get_stream, set_stream
+    from .api.introspection import GraphContext
+    from .api.module import get_last_error_string, graph, graph_cache, jit, sdpa_capabilities
+    from .api.pygraph import pygraph
+    from .api.wrapper import Graph
+    from .kernel_cache import create_device_properties, create_kernel_cache
+
+    handle = Handle
+else:  # for programs that build graphs: engines of single operations use the modules below, and start without these
+    _LATER = {
+        "DeviceInfo": "api.cudnn_handle",
+        "Graph": "api.wrapper",
+        "GraphContext": "api.introspection",
+        "Handle": "api.cudnn_handle",
+        "NodeGraph": "api.core:Graph",
+        "create_device_properties": "kernel_cache",
+        "create_handle": "api.cudnn_handle",
+        "create_kernel_cache": "kernel_cache",
+        "datatypes": "api",
+        "destroy_handle": "api.handles",
+        "get_last_error_string": "api.module",
+        "get_stream": "api.handles",
+        "graph": "api.module",
+        "graph_cache": "api.module",
+        "handle": "api.cudnn_handle:Handle",  # 1.32 has both names
+        "jit": "api.module",
+        "pygraph": "api.pygraph",
+        "sdpa_capabilities": "api.module",
+        "set_stream": "api.handles",
+        "wrapper": "api",
+    }
+
+    def __getattr__(name: str) -> Any:
+        if name in _LATER:
+            module, _, there = _LATER[name].partition(":")
+            value = _from(f"{__name__}.{module}", there or name)
+        elif importlib.util.find_spec(f"{__name__}.{name}"):
+            value = importlib.import_module(f"{__name__}.{name}")
+        else:
+            raise _missing(name)
+        globals()[name] = value
+        return value
+
+    def _from(module: str, name: str) -> Any:
+        found = importlib.import_module(module)
+        return getattr(found, name, None) or importlib.import_module(f"{module}.{name}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
+
 __version__ = frontend_version()
 _install_finder()
 
@@ -148,11 +188,3 @@ __all__ = [
     "tensor_reordering",
     "wrapper",
 ]
-
-
-if not TYPE_CHECKING:  # which would take any name for known
-
-    def __getattr__(name: str) -> Any:
-        if name == "experimental":
-            return importlib.import_module(f"{__name__}.experimental")
-        raise _missing(name)
