@@ -134,7 +134,6 @@ class Query:
         return tuple(spec for name, spec in zip(p.names, p.tensors, strict=True) if name not in p.raw)
 
 
-@functools.cache
 def _field_names(kind: type[Problem]) -> frozenset[str]:
     return frozenset(field.name for field in fields(kind))
 
