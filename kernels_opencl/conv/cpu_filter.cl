@@ -152,6 +152,15 @@ DEVICE vreal add_shares(const GLOBAL real *sums SIZES_PARAMS) {
     return sum;
 }
 
+// Where a tap lies in the filter
+DEVICE int place_of(int tap SIZES_PARAMS) {
+    int t = tap / (TAPS_H * TAPS_W), r = tap / TAPS_W % TAPS_H, s = tap % TAPS_W;
+#ifdef FLIP
+    t = TAPS_D - 1 - t, r = TAPS_H - 1 - r, s = TAPS_W - 1 - s;
+#endif
+    return t * W_D + r * W_H + s * W_W;
+}
+
 // One work-group adds and stores the shares of one block of c with all taps and VW neighbours k
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw), const real alpha,
                                             const real beta SIZES_GIVEN EPILOGUE_TENSORS) {
@@ -173,12 +182,22 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw)
             if (j < channels) VFINISH(dw, place + j * W_K, place + j * W_K, alpha, block[j], beta, 0);
     }
 #endif
+    // Neighbouring channels of a tap at a time
+    for (int ch = 0; W_CHANNELS && ch <= count / TAPS - VW; ch += VW, m = ch * TAPS)
+        for (int tap = 0; tap < TAPS; ++tap) {
+            vreal block[VW];
+            UNROLL for (int j = 0; j < VW; ++j) {
+                const GLOBAL real *from = sums + ((ch + j) * TAPS + tap) * BLOCK_K;
+                PREFETCH(from + 2 * BLOCK_K);
+                block[j] = SPLITS ? add_shares(from SIZES_ARGS) : (vreal)((real)0);
+            }
+            transpose(block);
+            const int place = (group * K + k0) * W_K + cb * BLOCK_C + ch + place_of(tap SIZES_ARGS);
+            UNROLL for (int j = 0; j < VW; ++j)
+                if (j < channels) VFINISH(dw, place + j * W_K, place + j * W_K, alpha, block[j], beta, 0);
+        }
     for (; m < count; ++m) {
-        int t = m / (TAPS_H * TAPS_W) % TAPS_D, r = m / TAPS_W % TAPS_H, s = m % TAPS_W;
-#ifdef FLIP
-        t = TAPS_D - 1 - t, r = TAPS_H - 1 - r, s = TAPS_W - 1 - s;
-#endif
-        const int place = (cb * BLOCK_C + m / TAPS) * W_C + t * W_D + r * W_H + s * W_W;
+        const int place = (cb * BLOCK_C + m / TAPS) * W_C + place_of(m % TAPS SIZES_ARGS);
         vreal sum = SPLITS ? add_shares(sums + m * BLOCK_K SIZES_ARGS) : (vreal)((real)0);
         for (int j = 0; j < channels; ++j) {
             const int to = (group * K + k0 + j) * W_K + place;

@@ -94,6 +94,9 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     unit_rows, unit_cols, in_rows, in_cols = _unit(g, lanes)
     plane = g.taps[0] * in_rows * in_cols
     block_c = split_evenly(c, BLOCK_ELEMENTS // max(plane, taps * block_k))
+    near = w.strides[1] == 1 and not contiguous(w.dims[1:], w.strides[1:]) and type(problem) is ConvolutionBackwardFilter
+    if near and block_c > lanes:
+        block_c -= block_c % lanes
     tile = Tile.of(problem.dtype, info, block_c * taps, k)
     c_blocks, k_blocks = ceil_div(c, block_c), ceil_div(k, block_k)
     units_h, units_w = ceil_div(height, unit_rows), ceil_div(width, unit_cols)
@@ -110,6 +113,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
         **g.defines(problem),
         **tile.defines(),
         **({"W_CONTIGUOUS": 1} if contiguous(w.dims[1:], w.strides[1:]) else {}),
+        "W_CHANNELS": int(near),
         "C": c,
         "K": k,
         "BLOCK_C": block_c,
