@@ -94,7 +94,8 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     unit_rows, unit_cols, in_rows, in_cols = _unit(g, lanes)
     plane = g.taps[0] * in_rows * in_cols
     block_c = split_evenly(c, BLOCK_ELEMENTS // max(plane, taps * block_k))
-    near = w.strides[1] == 1 and not contiguous(w.dims[1:], w.strides[1:]) and type(problem) is ConvolutionBackwardFilter
+    near = w.strides[1] == 1 and not contiguous(w.dims[1:], w.strides[1:])
+    near = near and type(problem) is ConvolutionBackwardFilter
     if near and block_c > lanes:
         block_c -= block_c % lanes
     tile = Tile.of(problem.dtype, info, block_c * taps, k)
