@@ -105,6 +105,8 @@ class Problem:
         not read, and the (last) output stands in for it; otherwise it has to be given.
     absent : tuple of str
         Tensors that a problem may do without: their fields may be None, and a call says so by passing None.
+    rounds_between : bool
+        Whether what passes from one product to the next may be rounded to the stored type (:func:`tolerance`).
     raw : tuple of str
         Byte buffers (reserve spaces, states): packed tensors of UINT8 with one dim, which may be longer than needed.
     matrices : bool
@@ -125,6 +127,7 @@ class Problem:
     together: ClassVar[dict[tuple[str, str], str]] = {}
     optional: ClassVar[dict[str, str]] = {}
     absent: ClassVar[tuple[str, ...]] = ()
+    rounds_between: ClassVar[bool] = False
     raw: ClassVar[tuple[str, ...]] = ()
     matrices: ClassVar[bool] = False
     ranks: ClassVar[dict[str, tuple[int, int]]] = {}

@@ -8,18 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .enums import DataType, MathType
-from .ops.attention.problems import MultiHeadAttnBackwardData, MultiHeadAttnForward
 from .ops.convolution.calls import Convolution
-from .ops.rnn.problems import RNN
 from .problem import Problem
 
 FEW = 4.0  # roundings around every sum, and the few units that exp, tanh and division may be off
 GROWTH = 2.0  # times sqrt(length)
 TF32_ROUNDING = 2.0**-11  # of each factor, relative
 TF32_SPREAD = 32.0  # over sqrt(length): see `tolerance`
-
-
-_STEP_BY_STEP = (RNN, MultiHeadAttnForward, MultiHeadAttnBackwardData)
 _ROUNDS_FLOAT = (MathType.TENSOR_OP_ALLOW_CONVERSION,)
 
 
@@ -70,7 +65,7 @@ def tolerance(
     unit = growth * summed.eps
     if isinstance(problem, Convolution) and problem.dtype is DataType.FLOAT and problem.math in _ROUNDS_FLOAT:
         unit += 2 * TF32_ROUNDING * min(1.0, TF32_SPREAD / math.sqrt(max(length, 1)))
-    if isinstance(problem, _STEP_BY_STEP) and dtype is not dtype.accumulator:
+    if problem.rounds_between and dtype is not dtype.accumulator:
         unit += dtype.limits.eps
     rounding = stored.eps if dtype is dtype.accumulator else stored.eps / 2  # the sum was wider
     return unit * terms + rounding * np.abs(want) + smallest

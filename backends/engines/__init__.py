@@ -8,12 +8,14 @@ import pkgutil
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..base import Engine
 from ..kernel_text import FOLDERS
 
-# Modules of engines in order of preference: of equal estimates the first is taken. Other modules of this folder follow
+# Modules of engines in order of preference: of equal estimates the first is taken. Other modules of this folder follow,
+# and the module "engine" of folders
 _MODULES = (
     "transpose",
     "elementwise",
@@ -56,7 +58,6 @@ _MODULES = (
     "softmax.general",
     "dropout",
     "reduce_tensor",
-    "multi_head.engine",
 )
 
 
@@ -65,8 +66,9 @@ def kernel_engines() -> Sequence[Engine]:
     """Return the engines in order of preference."""
     from .conv.epilogue import then_epilogue
 
-    others = sorted({info.name for info in pkgutil.iter_modules(__path__) if not info.ispkg}.difference(_MODULES))
-    modules = (import_module(f"{__name__}.{module}") for module in (*_MODULES, *others))
+    found = {f"{info.name}.engine" if info.ispkg else info.name for info in pkgutil.iter_modules(__path__)}
+    known = (module for module in sorted(found.difference(_MODULES)) if find_spec(f"{__name__}.{module}"))
+    modules = (import_module(f"{__name__}.{module}") for module in (*_MODULES, *known))
     engines: tuple[Engine, ...] = tuple(engine for module in modules for engine in getattr(module, "ENGINES", ()))
     return (*engines, *then_epilogue(engines))
 

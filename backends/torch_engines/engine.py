@@ -12,7 +12,7 @@ from portadnn.problem import Problem
 
 from .. import algorithms
 from ..base import Device, DeviceInfo, Engine, Plan, Run
-from . import activation, convolution, items, norms, pooling, rnn, spatial, tensor
+from . import activation, convolution, norms, pooling, rnn, spatial, tensor
 from .device import TorchDevice
 from .precision import exactly
 from .way import SHORT, Numbers, Tensors, Way, Ways, torch_module
@@ -20,7 +20,6 @@ from .way import SHORT, Numbers, Tensors, Way, Ways, torch_module
 WAYS: Ways = {
     **activation.WAYS,
     **convolution.WAYS,
-    **items.WAYS,
     **norms.WAYS,
     **pooling.WAYS,
     **rnn.WAYS,

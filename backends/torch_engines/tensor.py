@@ -6,12 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from portadnn.enums import NanPropagation, OpTensorOp, ReduceTensorOp
-from portadnn.ops.attention.problems import (
-    MultiHeadAttnBackwardData,
-    MultiHeadAttnBackwardWeights,
-    MultiHeadAttnForward,
-)
-from portadnn.ops.ctc_loss import CTCLoss
 from portadnn.ops.dropout import DropoutBackward, DropoutForward, SetDropoutDescriptor
 from portadnn.ops.reduce import EXTREMES, ReduceTensor
 from portadnn.ops.tensor import AddTensor, OpTensor, ScaleTensor, SetTensor, TransformTensor
@@ -116,8 +110,6 @@ def _reduce(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
 # dropout
 
 
-_NO_CTC = lacking("PyTorch's loss takes logarithms, and gives no gradients of what a softmax takes")
-_NO_ATTENTION = lacking("PyTorch's attention has neither windows nor beams, and other parameters")
 _NO_DROPOUT = lacking("PyTorch draws other random numbers than the states say")
 
 
@@ -130,10 +122,6 @@ def _dropout_gradient(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound
 
 
 WAYS: Ways = {
-    CTCLoss: _NO_CTC,
-    MultiHeadAttnForward: _NO_ATTENTION,
-    MultiHeadAttnBackwardData: _NO_ATTENTION,
-    MultiHeadAttnBackwardWeights: _NO_ATTENTION,
     TransformTensor: Way(_transform, blends=blended("y")),
     AddTensor: Way(_add, blends=blended("c")),
     OpTensor: Way(_op, blends={"c": ("", "beta")}),

@@ -21,7 +21,8 @@ from ..enums import DnnEnum
 from ..errors import BadParam, NotSupported, shown
 from ..problem import Problem
 from ..registry import backend_names, backend_packages, package_folder
-from .rules import Condition, Query, all_hold, fits
+from .groups import came_with, names
+from .rules import Condition, Query, all_hold
 
 if TYPE_CHECKING:
     from portadnn_backends.base import DeviceInfo, Engine
@@ -39,7 +40,7 @@ class Rule:
     Attributes
     ----------
     ops : tuple of str
-        Names of operations, or patterns such as ``"convolution_*"``.
+        Patterns of operations' names (:func:`portadnn.capability.groups.names`).
     answer : {"yes", "limits", "no"}
     conditions : tuple of Condition
         All have to hold for the rule to say something of a problem.
@@ -73,7 +74,7 @@ class Rule:
 
     def names(self, op: str) -> bool:
         """Tell whether the rule speaks of an operation."""
-        return any(fits(pattern, op) for pattern in self.ops)
+        return names(self.ops, op)
 
     def applies(self, query: Query) -> bool | None:
         """Tell whether the rule speaks of a problem whose operation it names; None where the device decides."""
@@ -132,6 +133,9 @@ class Table:
         What the first words of rules' sources stand for.
     notes : tuple of str
         What no rule can say.
+    otherwise : tuple of str
+        Reason and source of the ``"no"`` to operations that the library lacks; and its name in the mapping table, which
+        knows what later versions have.
     """
 
     name: str
@@ -140,6 +144,7 @@ class Table:
     rules: tuple[Rule, ...]
     sources: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    otherwise: tuple[str, str, str] = (_UNMENTIONED, "", "")
 
     @functools.cached_property
     def _of_op(self) -> dict[str, tuple[Rule, ...]]:
@@ -175,8 +180,16 @@ class Table:
         device
             The device; what is not known of it makes limits of a ``"no"``.
         """
+        if self.lacks(problem.op):
+            reason, source, library = self.otherwise
+            return Verdict("no", f"{reason}{came_with(library, problem.op)}", source, problem.op)
         query = Query(problem, scalars or {}, algo, device)
         return decide([(rule, rule.says(query)) for rule in self.rules_of(problem.op)])
+
+    def lacks(self, op: str) -> bool:
+        """Tell whether no rule says yes to an operation, and none says why not: the library has none of the kind."""
+        rules = self.rules_of(op)
+        return not any(rule.answer == "yes" or (rule.answer == "no" and not rule.conditions) for rule in rules)
 
     def algorithms(self, op: str) -> tuple[str, ...]:
         """Return the names of the algorithms by which the plainest problem of an operation can be computed."""
@@ -264,6 +277,7 @@ def read(text: str, where: str, folder: Path | None = None) -> Table:
     rules = [_rule(entry, where) for entry in values.pop("rule", [])]
     sources = dict(values.pop("sources", {}))
     notes = list(values.pop("notes", []))
+    otherwise = {"reason": _UNMENTIONED, "source": "", "library": "", **values.pop("otherwise", {})}
     for name in values.pop("include", []):
         if folder is None:
             raise BadParam(argument=where, expected="no include", got=name)
@@ -275,8 +289,10 @@ def read(text: str, where: str, folder: Path | None = None) -> Table:
         rules += [_rule({"op": record.op, **entry}, record.op) for entry in record.rules.get(where, ())]
     title, runnable = values.pop("title", ""), values.pop("runnable", False)
     if values or bool(title) is where.startswith("_"):
-        raise BadParam(argument=where, expected="title, runnable, include, notes, sources and rules", got=list(values))
-    return Table(where, title, runnable, tuple(rules), sources, tuple(notes))
+        expected = "title, runnable, include, notes, otherwise, sources and rules"
+        raise BadParam(argument=where, expected=expected, got=list(values))
+    absent = otherwise["reason"], otherwise["source"], otherwise["library"]
+    return Table(where, title, runnable, tuple(rules), sources, tuple(notes), absent)
 
 
 @functools.cache

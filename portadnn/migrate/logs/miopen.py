@@ -113,11 +113,6 @@ _LONG |= {"fil_h": "y", "fil_w": "x"}
 _LONG |= {"pad_h": "p", "pad_w": "q", "conv_stride_h": "u", "conv_stride_w": "v", "dilation_h": "l", "dilation_w": "j"}
 _LONG |= {"forw": "F", "mode": "m", "group_count": "g", "pad_d": "$", "in_layout": "I", "spatial_dim": "_"}
 _SUFFIXES = {"": "miopenFloat", "fp16": "miopenHalf", "bfp16": "miopenBFloat16", "int8": "miopenInt8"}
-_PROGRAM = re.compile(
-    r"conv|pool|lrn|activ|softmax|bnorm|gemm|rnn|ctc|dropout|tensorop|reducecalculation|reduceextreme|reduce|CBAInfer"
-    r"|layernorm|addlayernorm|groupnorm|t5layernorm|kthvalue|rope|prelu|glu|getitem|cat|transformersadamw"
-    r"|(?:amp)?adamw?|softmarginloss|multimarginloss"
-)
 _DIRECTIONS = {1: "Forward", 2: "BackwardData", 4: "BackwardWeights"}
 
 
@@ -256,3 +251,4 @@ _MAKERS: dict[str, Callable[[dict[str, str], str, bool], Iterator[Record]]] = {
     **dict.fromkeys(("adam", "adamw", "ampadam", "ampadamw"), _younger("miopenFusedAdam", desc="paramDesc")),
     "transformersadamw": _younger("miopenTransformersAdamW", desc="paramDesc"),
 }
+_PROGRAM = re.compile("|".join(sorted(_MAKERS, key=len, reverse=True)))  # behind which the type of the data stands

@@ -218,6 +218,7 @@ class MultiHeadAttnForward(Attention):
     """out of queries, keys and values; with `reserve` it is training, whose dropouts have random states."""
 
     op: ClassVar[str] = "multi_head_attn_forward"
+    rounds_between: ClassVar[bool] = True
     inputs: ClassVar[tuple[str, ...]] = ("q", "k", "v", "w", "residuals", "lengths_q", "lengths_kv", "windows")
     outputs: ClassVar[tuple[str, ...]] = ("out", "reserve", "attn_states", "post_states")
     absent: ClassVar[tuple[str, ...]] = (
@@ -280,6 +281,7 @@ class MultiHeadAttnBackwardData(Attention):
     """dq, dk and dv of dout; `reserve` is what the forward pass kept, and then what backward weights needs."""
 
     op: ClassVar[str] = "multi_head_attn_backward_data"
+    rounds_between: ClassVar[bool] = True
     inputs: ClassVar[tuple[str, ...]] = ("dout", "q", "k", "v", "w", "lengths_q", "lengths_kv", "windows")
     outputs: ClassVar[tuple[str, ...]] = ("dq", "dk", "dv", "reserve")
     absent: ClassVar[tuple[str, ...]] = ("w", "lengths_q", "lengths_kv", "windows")

@@ -27,6 +27,7 @@ class RNN(Problem):
 
     scalars: ClassVar[dict[str, float]] = {}
     wide: ClassVar[str] = "x"
+    rounds_between: ClassVar[bool] = True
     letters: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(
         ["x", "dx", "y", "dy", "w", "dw", "hx", "cx", "hy", "cy", "dhx", "dcx", "dhy", "dcy"], ("layer", "n", "h")
     )

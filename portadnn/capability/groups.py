@@ -1,0 +1,54 @@
+"""Which operations a pattern of a capability rule names: a name, its beginning, a group, or all but some."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from ..problem import PROBLEMS
+from .rules import fits
+
+_OWN = "portadnn."
+
+
+def names(patterns: Sequence[str], op: str) -> bool:
+    """Tell whether patterns name an operation.
+
+    Parameters
+    ----------
+    patterns
+        Names, beginnings (``"convolution_*"``), or groups: ``"@own"`` are portadnn's operations, without those of other
+        distributions, ``"@cudnn"`` and ``"@miopen"`` those that a library has a function of (the mapping table tells),
+        ``"@miopen-only"`` those that cuDNN has none of. With ``"!"`` before it a pattern takes away.
+    """
+    taken = any(_names(pattern[1:], op) for pattern in patterns if pattern.startswith("!"))
+    return not taken and any(_names(pattern, op) for pattern in patterns if not pattern.startswith("!"))
+
+
+def _names(pattern: str, op: str) -> bool:
+    if not pattern.startswith("@"):
+        return fits(pattern, op)
+    if pattern == "@own":
+        return PROBLEMS[op].__module__.startswith(_OWN)
+    return op in _groups()[pattern]
+
+
+@functools.cache
+def _groups() -> dict[str, frozenset[str]]:
+    from ..mapping import table
+
+    rows = [(name, row) for row in table().rows for name in row.portadnn]
+    cudnn = frozenset(name for name, row in rows if row.cudnn is not None)
+    miopen = frozenset(name for name, row in rows if row.miopen)
+    return {"@cudnn": cudnn, "@miopen": miopen, "@miopen-only": miopen - cudnn}
+
+
+def came_with(library: str, op: str) -> str:
+    """Return the function of an operation that a library has in later versions, in brackets; nothing if it has none."""
+    from ..mapping import table
+
+    for row in table().rows if library else ():
+        found = (row.cudnn,) if library == "cudnn" else row.miopen
+        if op in row.portadnn and found and found[0] is not None and found[0].since:
+            return f" ({found[0].name} came with {found[0].since})"
+    return ""
