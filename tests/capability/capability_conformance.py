@@ -97,6 +97,8 @@ def faults(table, backend, known=None):
     """Yield what is wrong with a table; only what differs from a table that is `known` to be right, if there is one."""
     if not table.runnable:
         yield "it is not runnable"
+    if any(map(table.lacks, operations())) and table.otherwise[1].split(" ")[0] not in table.sources:
+        yield "no source for what it lacks"
     for rule in table.rules:
         for source in filter(None, rule.source.split("; ")):
             if source.split()[0] not in table.sources:

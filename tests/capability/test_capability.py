@@ -202,7 +202,8 @@ def test_every_rule_speaks_of_something(table):
         kinds = [kind for op, kind in every_problem().items() if entry.names(op)]
         assert kinds, f"{entry.feature}: no such operation"
         for pattern in entry.ops:
-            assert any(dataclasses.replace(entry, ops=(pattern,)).names(op) for op in every_problem()), pattern
+            named = dataclasses.replace(entry, ops=(pattern.removeprefix("!"),))
+            assert any(named.names(op) for op in every_problem()), pattern
         for condition in (*entry.conditions, *(c for case in (*entry.unless, *entry.beyond) for c in case)):
             assert any(is_fact(condition.name, kind) for kind in kinds), f"{entry.feature}: no fact {condition.name}"
 
@@ -278,9 +279,9 @@ def idle_parts(table, rows):
     """
     own = capability.tables.files()[table.name].read_text("utf-8").count("[[rule]]") if table.runnable else None
     for i, rule in enumerate(table.rules[:own]):
-        mine = [row for row in rows if rule.names(row[2].op)]
         for less in without_parts(rule):
             left = () if less is None else (less,)
+            mine = [row for row in rows if any(one.names(row[2].op) for one in (rule, *left))]
             changed = dataclasses.replace(table, rules=table.rules[:i] + left + table.rules[i + 1 :])
             if not misses(changed, mine):
                 yield f"{rule.feature}: {rule.answer}, and with less: {less and less.feature}"
