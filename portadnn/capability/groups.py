@@ -37,10 +37,9 @@ def _names(pattern: str, op: str) -> bool:
 def _groups() -> dict[str, frozenset[str]]:
     from ..mapping import table
 
-    rows = [(name, row) for row in table().rows for name in row.portadnn]
-    cudnn = frozenset(name for name, row in rows if row.cudnn is not None)
-    miopen = frozenset(name for name, row in rows if row.miopen)
-    return {"@cudnn": cudnn, "@miopen": miopen, "@miopen-only": miopen - cudnn}
+    mapping = table()
+    miopen = frozenset(name for row in mapping.rows if row.miopen for name in row.portadnn)
+    return {"@cudnn": mapping.of_cudnn, "@miopen": miopen, "@miopen-only": miopen - mapping.of_cudnn}
 
 
 def came_with(library: str, op: str) -> str:
