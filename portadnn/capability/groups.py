@@ -18,8 +18,8 @@ def names(patterns: Sequence[str], op: str) -> bool:
     ----------
     patterns
         Names, beginnings (``"convolution_*"``), or groups: ``"@own"`` are portadnn's operations, without those of other
-        distributions, ``"@cudnn"`` and ``"@miopen"`` those that a library has a function of (the mapping table tells),
-        ``"@miopen-only"`` those that cuDNN has none of. With ``"!"`` before it a pattern takes away.
+        distributions, ``"@cudnn"`` those that cuDNN has a function of, as the mapping table tells, and
+        ``"@miopen-only"`` those that MIOpen alone has one of. With ``"!"`` before it a pattern takes away.
     """
     taken = any(_names(pattern[1:], op) for pattern in patterns if pattern.startswith("!"))
     return not taken and any(_names(pattern, op) for pattern in patterns if not pattern.startswith("!"))
@@ -39,7 +39,7 @@ def _groups() -> dict[str, frozenset[str]]:
 
     mapping = table()
     miopen = frozenset(name for row in mapping.rows if row.miopen for name in row.portadnn)
-    return {"@cudnn": mapping.of_cudnn, "@miopen": miopen, "@miopen-only": miopen - mapping.of_cudnn}
+    return {"@cudnn": mapping.of_cudnn, "@miopen-only": miopen - mapping.of_cudnn}
 
 
 def came_with(library: str, op: str) -> str:

@@ -110,6 +110,10 @@ def faults(table, backend, known=None):
     for op in operations():
         rules = table.rules_of(op)
         touched = None if changed is None else [rule for rule in changed if rule.names(op)]
+        if table.lacks(op):
+            taken = (cell for cell, _, why in queries(op, backend) if why is None)
+            yield from (f"{cell.line}: an engine takes what the table lacks" for cell in taken)
+            continue
         for cell, query, why in queries(op, backend) if touched != [] else ():
             if touched is None or any(rule.says(query) for rule in touched):
                 verdict = decide((rule, rule.says(query)) for rule in rules)
