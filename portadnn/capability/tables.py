@@ -187,9 +187,11 @@ class Table:
         return decide([(rule, rule.says(query)) for rule in self.rules_of(problem.op)])
 
     def lacks(self, op: str) -> bool:
-        """Tell whether no rule says yes to an operation, and none says why not: the library has none of the kind."""
+        """Tell whether no rule says yes to an operation of portadnn's, and none why not: there is none like it."""
         rules = self.rules_of(op)
-        return not any(rule.answer == "yes" or (rule.answer == "no" and not rule.conditions) for rule in rules)
+        return names(("@own",), op) and not any(
+            rule.answer == "yes" or (rule.answer == "no" and not rule.conditions) for rule in rules
+        )
 
     def algorithms(self, op: str) -> tuple[str, ...]:
         """Return the names of the algorithms by which the plainest problem of an operation can be computed."""
