@@ -432,12 +432,22 @@ class Expressions(Globals):
         path = self.place(operand) if not isinstance(operand, Invocation | Constant) else None
         type_ = self.types.get(path, "") if path is not None else types.bare(self.index.resolved(name))
         type_ = self.frame.generic.get(type_, type_)
+        type_ = "float" if self.index.is_parameter(type_) and not self._is_doubled() else type_
         if type_.endswith("]") and path is not None:
             length = self.peek(f"{path}.#length") or UNKNOWN
             element = SIZES.get(types.bare(types.pointee(type_)))
             return symbols.operate("*", length, known(element)) if element else UNKNOWN
         size = POINTER if types.bare(type_).endswith("*") else SIZES.get(types.bare(type_))
         return known(size, "size_t") if size else unknown(f"sizeof({types.bare(type_) or name})", "size_t")
+
+    def _is_doubled(self) -> bool:
+        """Whether the program has what is followed, a template, for double too."""
+        function = self.frame.function
+        if function is None:
+            return True
+        class_ = self.index.class_named(types.simple(function.owner)) if function.owner else None
+        of_class = class_ is not None and self.index.doubled(types.simple(class_.name), class_.template)
+        return bool(of_class or self.index.doubled(types.simple(function.name), function.template))
 
     def _choice(self, operands: tuple[Expression, ...]) -> Value:
         holds = symbols.truth(self.evaluate(operands[0]))

@@ -154,6 +154,9 @@ def _in_the_same(situation: Situation, *, surely: bool) -> Callable[[Mapping[int
             theirs = deed.things.get("poolingDesc")
             if theirs is None or mine is None or _place_of(deed.event) != _place_of(event):
                 continue
+            made = journal.get(mine.created or 0)
+            if made is not None and made.event.within == event.within != deed.event.within:
+                continue  # a function's own
             if theirs.name == mine.name and (may_be or _may_take_maxima(situation, deed)):
                 return True
         return False
@@ -295,8 +298,11 @@ def forward_is_elsewhere(situation: Situation) -> Iterator[Hit]:
         "size": written(_pooling_size(situation), event, workSpaceSize="&workspaceSize"),
     }
     owner = event.within.rpartition("::")[0]
+    has_forward = _in_the_same(situation, surely=_takes_maxima(situation) is True)  # of that S17 is told
 
     def confirm(journal: Mapping[int, Deed]) -> bool:
+        if event.library == "cudnn" and has_forward(journal):
+            return False
         functions = _FORWARDS[event.function]
         owners = once(journal, ("owners", functions), lambda journal: frozenset(_owners(deeds(journal, functions))))
         if not owners:
