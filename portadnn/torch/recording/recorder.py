@@ -17,8 +17,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from ...errors import BadParam
 from ...graph.operation_graph import OperationGraph
 from ...handle import log
-from ...problem import Problem
-from ...recording.encode import MOST_TEXT, spec_json
+from ...recording.encode import MOST_TEXT
 from ...recording.writer import Writer
 from .computation import Tensor
 from .graphs import as_json
@@ -137,26 +136,26 @@ class Recorder(Watch):
 
     def _form(self, call: Call, pattern: Pattern, posed: Posed | None) -> tuple[int, list[int]]:
         """Return the form of a call, new where there is none, and the addresses of the memory that it has apart."""
-        what = pattern.why_not if posed is None else posed.problem
+        # Texts tell problems apart as well, and know their hash; only graphs of the same tensors share one.
+        what: Any = pattern.why_not
+        if posed is not None:
+            what = posed.problem if isinstance(posed.problem, OperationGraph) else posed.text
         key = (pattern.function, call.module, call.site, what, pattern.device, _thread())
         found = self._forms.get(key)
         if found is not None:
             return found
-        facts: dict[str, Any] = {
-            "library": "torch",
-            "function": pattern.function,
-            "arguments": {"kind": pattern.kind},
-            "site": list(call.site),
-            "thread": threading.get_native_id(),
-            "handle": self._handle(pattern.device),
-        }
-        if call.module:
-            facts["module"] = call.module
-        if posed is None:
-            facts["why_not"] = pattern.why_not[:MOST_TEXT]
-        text = "" if posed is None else f", {self._posed(posed)}"
         self._form_count += 1
-        self._writer.queue.append(f"{json.dumps({'form': self._form_count, **facts})[:-1]}{text}}}\n")
+        handle = self._handle(pattern.device)
+        file, line = call.site
+        text = (
+            f'"form": {self._form_count}, "library": "torch", "function": {_quoted(pattern.function)}, '
+            f'"arguments": {{"kind": {_quoted(pattern.kind)}}}, "site": [{_quoted(file)}, {line}], '
+            f'"thread": {threading.get_native_id()}, "handle": {handle}'
+        )
+        if call.module:
+            text += f', "module": {_quoted(call.module)}'
+        text += f', "why_not": {_quoted(pattern.why_not[:MOST_TEXT])}' if posed is None else f", {self._posed(posed)}"
+        self._writer.queue.append(f"{{{text}}}\n")
         apart = [] if posed is None else [self._place_apart(one) for one in posed.operands]
         self._forms[key] = (self._form_count, apart)
         return self._forms[key]
@@ -164,13 +163,12 @@ class Recorder(Watch):
     def _posed(self, posed: Posed) -> str:
         """Return what a form says of its problem; graphs are lines of their own before."""
         problem = posed.problem
-        text = _told(problem, posed.names)
         if not isinstance(problem, OperationGraph):
-            return text
+            return posed.text
         if problem not in self._graphs:
             self._graphs[problem] = len(self._graphs) + 1
             self._writer.line({"graph": self._graphs[problem], "data": as_json(problem)})
-        return f'{text}, "graph": {self._graphs[problem]}'
+        return f'{posed.text}, "graph": {self._graphs[problem]}'
 
     def _handle(self, device: str) -> int:
         """Return the number of a device's handle, which is written before the first form that has it."""
@@ -239,13 +237,8 @@ class Recorder(Watch):
 
 
 @functools.lru_cache(4096)
-def _told(problem: Problem, names: tuple[str, ...]) -> str:
-    """Return what a form says of a problem, as text of JSON without the braces around."""
-    pairs = zip(problem.names, problem.tensors, strict=True)
-    facts: dict[str, Any] = {"tensors": {name: spec_json(spec) for name, spec in pairs}}
-    if not isinstance(problem, OperationGraph):
-        facts["problem"] = str(problem)
-    return json.dumps({**facts, "scalars": list(names)})[1:-1]
+def _quoted(text: str) -> str:
+    return json.dumps(text)
 
 
 def shares(counts: Counter[str], posed: Counter[str]) -> dict[str, tuple[int, int]]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
 
+from ...graph.operation_graph import OperationGraph
 from ...problem import ALIGNMENT, Problem
+from ...recording.encode import spec_json
 from .computation import Apart, Tensor, is_tensor
 from .watching import Made
 
@@ -40,12 +44,13 @@ class Placed(NamedTuple):
 
 
 class Posed(NamedTuple):
-    """A problem of a call, the names and values of its numbers, and where its tensors lie."""
+    """A problem of a call, the names and values of its numbers, where its tensors lie, and what forms say of it."""
 
     problem: Problem
     names: tuple[str, ...]
     numbers: tuple[float, ...]
     operands: tuple[Placed, ...]
+    text: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,9 +95,20 @@ def pattern_of(call: Made, leaves: Sequence[Tensor]) -> tuple[Pattern, list[Tens
                 found.append(operand)
             operands.append(Placed(places[memory], written))
         numbers = computation.numbers
-        problems.append(Posed(computation.problem, tuple(numbers), tuple(numbers.values()), tuple(operands)))
+        text = _told(computation.problem, tuple(numbers))
+        problems.append(Posed(computation.problem, tuple(numbers), tuple(numbers.values()), tuple(operands), text))
     head = (call.function, call.kind, device or "cpu", call.in_place, call.why_not)
     return Pattern(*head, tuple(problems)), found
+
+
+@functools.lru_cache(4096)
+def _told(problem: Problem, names: tuple[str, ...]) -> str:
+    """Return what a form says of a problem, as text of JSON without the braces around."""
+    pairs = zip(problem.names, problem.tensors, strict=True)
+    facts: dict[str, Any] = {"tensors": {name: spec_json(spec) for name, spec in pairs}}
+    if not isinstance(problem, OperationGraph):
+        facts["problem"] = str(problem)
+    return json.dumps({**facts, "scalars": list(names)})[1:-1]
 
 
 def _memory(tensor: Tensor) -> tuple[int, int]:
