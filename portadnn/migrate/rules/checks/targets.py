@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .... import capability, mapping
+from ....capability.groups import came_with
 from ...answers import answer, hipdnn_entry
 from ...names import function_offered
 from ..problems import problem_of
@@ -143,15 +144,22 @@ _INSTEAD = {
 }
 
 
+def _may_come(target: str, op: str) -> bool:
+    """Tell whether a table is to speak of an operation that it lacks: of calls that MIOpen has not at all, V49 does."""
+    return not target.startswith("miopen") or bool(came_with("miopen", op))
+
+
 def _by_table(situation: Situation, effect: str) -> Iterator[Hit]:
     posed = problem_of(situation)
     if posed is None:
         return
     problem, scalars, algo = posed
     target = situation.target
-    verdict = capability.table(_TABLES.get(target, target)).judge(
-        problem, scalars, algo=None if target.startswith("miopen") else algo
-    )
+    table = capability.table(_TABLES.get(target, target))
+    verdict = table.judge(problem, scalars, algo=None if target.startswith("miopen") else algo)
+    if effect == "refused" and table.lacks(problem.op) and _may_come(target, problem.op):
+        words = {"reason": verdict.reason, "problem": str(problem), "instead": f"// portadnn caps {problem.op}"}
+        yield Hit(words=words)
     for rule in verdict.rules:
         if rule.effect != effect or (effect == "refused" and verdict.answer != "no"):
             continue
