@@ -104,9 +104,10 @@ def _ctc_losses():
         yield f"{words} gradients={t}:9x2x5"
         yield f"{words} normalization=none"
     lengths = "label_lengths=i32:1 input_lengths=i32:1"
-    words = f"ctc_loss probs=f64:1030x1x5 labels=i32:1030 {lengths} costs=f64:1"  # more states than local memory holds
-    yield f"{words} gradients=f64:1030x1x5 gradient_mode=skip_oob_gradients"
-    yield words
+    for steps in (515, 1030):  # more states than 32 KB of local memory hold, and more than any does
+        words = f"ctc_loss probs=f64:{steps}x1x5 labels=i32:{steps} {lengths} costs=f64:1"
+        yield f"{words} gradients=f64:{steps}x1x5 gradient_mode=skip_oob_gradients"
+        yield words
 
 
 def _attentions():
@@ -117,9 +118,10 @@ def _attentions():
         yield f"multi_head_attn_backward_data {tensors} w={t}:80 dout={t}:3x2x2x4 windows=i32:2x3 {rest}"
         yield f"multi_head_attn_backward_weights {tensors} dw={t}:80 {rest}"
     yield "multi_head_attn_forward q=f32:3x2x1x4 k=f32:5x2x1x4 v=f32:5x2x1x4 heads=2"
-    long = "q=f32:2x1x1x2600 k=f32:3x1x1x2600 v=f32:3x1x1x2600"  # heads that no local memory holds
-    yield f"multi_head_attn_forward {long} heads=1"
-    yield f"multi_head_attn_backward_data {long} dout=f32:2x1x1x2600 heads=1"
+    for last in (504, 2600):  # heads that 32 KB of local memory do not hold, and that none does
+        tensors = f"q=f32:2x1x1x{last} k=f32:3x1x1x{last} v=f32:3x1x1x{last}"
+        yield f"multi_head_attn_forward {tensors} heads=1"
+        yield f"multi_head_attn_backward_data {tensors} dout=f32:2x1x1x{last} heads=1"
 
 
 def _activations():
