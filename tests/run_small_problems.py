@@ -16,6 +16,7 @@ import sys
 import time
 
 import personas
+from oclgrind.compiler import optimise
 from small_problems import LINES, run, uncovered
 from source_recorder import few_runs
 
@@ -42,7 +43,7 @@ def main(backend: str, options: list[str]) -> int:
         import cupy
 
         cupy.cuda.set_allocator(None)
-    with dnn.Handle(backend) as handle:
+    with optimise(dnn.Handle(backend)) as handle:
         lines = chosen(options, handle.info)
         personas.assume(handle)
         only = None

@@ -9,6 +9,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from oclgrind.compiler import optimise
+
 import portadnn as dnn
 from memory_bounds.cases import VARIANTS, Case
 
@@ -26,7 +28,7 @@ def main() -> int:
     ended: Counter[str] = Counter()
     failed = 0
     step = VARIANTS if given.once else 1
-    with dnn.Handle(given.backend) as handle:
+    with optimise(dnn.Handle(given.backend)) as handle:
         print(f"{given.backend}: {handle.info.name}, {handle.info.schedule} schedule", flush=True)
         for number in range(given.start, given.start + given.count * step, step):
             outcome = Case(handle, given.seed, number, given.only).run()
