@@ -18,7 +18,7 @@ import time
 import personas
 from oclgrind.compiler import optimise
 from small_problems import LINES, run, uncovered
-from source_recorder import few_runs
+from source_recorder import few_runs, new_runs
 
 import portadnn as dnn
 from portadnn_backends.base import DeviceInfo
@@ -37,7 +37,6 @@ def chosen(options: list[str], info: DeviceInfo) -> tuple[str, ...]:
 def main(backend: str, options: list[str]) -> int:
     started = time.process_time()
     ran: set[tuple[str, str]] = set()
-    seen: set[str] | None = set() if "--once" in options else None
     failures = []
     if backend == "cuda" and os.environ.get("PORTADNN_NO_POOL") == "1":
         import cupy
@@ -47,13 +46,14 @@ def main(backend: str, options: list[str]) -> int:
         lines = chosen(options, handle.info)
         personas.assume(handle)
         only = None
-        if seen is not None and "--convolutions" in options and handle.info.schedule == "gpu":
-            only = few_runs(handle.device, handle.engines_for, lines)
+        if "--once" in options:
+            few = "--convolutions" in options and handle.info.schedule == "gpu"
+            only = (few_runs if few else new_runs)(handle.device, handle.engines_for, lines)
         print(f"{backend}: {handle.info.name}, {handle.info.schedule} schedule, {len(lines)} problems", flush=True)
         for line in lines:
             begun = time.process_time()
             try:
-                ran |= run(handle, line, seen if only is None else None, only)
+                ran |= run(handle, line, only)
             except dnn.DnnError as error:
                 failures.append(f"{line}\n    {type(error).__name__}: {error}")
             if time.process_time() - begun > 5:

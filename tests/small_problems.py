@@ -427,18 +427,13 @@ def zero_one_more(source: str) -> set[tuple[str, int]]:
     return {(name, min(int(value), 2)) for name, value in found}
 
 
-def run(
-    handle: dnn.Handle, line: str, seen: set[str] | None = None, only: set[tuple[str, str]] | None = None
-) -> set[tuple[str, str]]:
+def run(handle: dnn.Handle, line: str, only: set[tuple[str, str]] | None = None) -> set[tuple[str, str]]:
     """Run a problem on every engine of the handle that takes it, in buffers of exactly the size needed.
 
     Outputs stay uninitialised where beta is 0, because they must not be read then.
 
     Parameters
     ----------
-    seen : set of str, optional
-        Names and branches of the kernels that ran before, to which those that run are added. An engine whose kernels
-        have no others is left out. On CPUs types count, too: the width of vectors depends on them.
     only : set of (str, str), optional
         Lines and names of the engines to run.
 
@@ -457,12 +452,6 @@ def run(
         if only is not None and (line, engine.name) not in only:
             continue
         plan = engine.prepare(problem, device)
-        kernels = {(launch.kernel.name, launch.kernel.source) for launch in plan.launches}
-        if seen is not None:
-            new = {name + branches(source, types=device.info.schedule == "cpu") for name, source in kernels} - seen
-            if not new:
-                continue
-            seen |= new
         arrays = []
         for name, spec in zip(problem.names, problem.tensors, strict=True):
             skip = 0 if spec.alignment == ALIGNMENT else spec.alignment // spec.dtype.itemsize
@@ -477,7 +466,7 @@ def run(
         workspace = device.workspace(plan.workspace_size) if plan.workspace_size else None
         plan.run(arrays, list(numbers.values()), workspace)
         handle.synchronize()
-        ran |= kernels
+        ran |= {(launch.kernel.name, launch.kernel.source) for launch in plan.launches}
     return ran
 
 

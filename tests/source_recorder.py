@@ -108,6 +108,25 @@ def few(recorder, folder=""):
     ]
 
 
+def new_runs(device, engines_for, lines):
+    """Return the (line, engine) that have a kernel with branches that none before has.
+
+    On CPUs types count, too: the width of vectors depends on them.
+    """
+    recorder, runs, seen = SourceRecorder(device.info), set(), set()
+    types = device.info.schedule == "cpu"
+    for recorder.line in lines:
+        problem = dnn.parse(recorder.line)
+        for engine in engines_for(problem):
+            if engine.why_not(problem, device.info) is None:
+                launches = engine.prepare(problem, recorder).launches
+                found = {launch.kernel.name + branches(launch.kernel.source, types) for launch in launches}
+                if not found <= seen:
+                    seen |= found
+                    runs.add((recorder.line, engine.name))
+    return runs
+
+
 def few_runs(device, engines_for, lines):
     """Return few (line, engine) that have every kernel with what its sources differ in, as often as the lines have it.
 

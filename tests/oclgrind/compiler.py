@@ -45,11 +45,13 @@ class Optimiser:
 
 
 def optimise(handle):
-    """Have a handle's device use the optimiser where it is oclgrind's; return the handle.
+    """Have a handle whose device is oclgrind's compile kernels for GPUs with the optimiser; return the handle.
 
     Kernels for CPUs have so few work-items that the optimiser takes longer than what it saves.
     """
     device = handle.device
     if "Oclgrind" in handle.info.name and handle.info.schedule == "gpu":
         device.compiler = Optimiser(device.compiler)
+    elif "Oclgrind" in handle.info.name:
+        device.compiler.options += " -O0"  # it would optimise for size
     return handle
