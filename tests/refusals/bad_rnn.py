@@ -136,6 +136,7 @@ ROWS: list[Row] = [
     bad("4.110", WEIGHTS, lambda e: weights(e, hx=(2, 3, 5)), "hx.dims", "(1, 3, 5)", "(2, 3, 5)"),
     bad("4.110", WEIGHTS, lambda e: weights(e, y=(3, 3, 5)), "y.dims", "(2, 3, 5)", "(3, 3, 5)"),
     bad("4.107", "parse", _line("x=f32:2x3x4 w=f32:220x1x1 hidden_size=0"), "rnn.hidden_size", ">= 1", "0", backends=("reference",)),
+    bad("4.109", "parse", lambda e: dnn.parse("rnn_backward_data y=f32:2x3x4 w=f32:220x1x1 hidden_size=0"), "rnn_backward_data", "dx, reserve in the line", "hidden_size=0", backends=("reference",)),
     bad("4.107", "parse", _line("x=f32:2x3x4 w=f32:220x1x1 hidden_size=5 dropout=2"), "rnn.dropout", "0 to 1", "2", backends=("reference",)),
     bad("4.107", "parse", _line("x=f32:2x3x4 w=f32:55x1x1 hidden_size=5 mode=rnn_tanh cx=f32:1x3x5"), "cx", "only an LSTM", "1x3x5", backends=("reference",)),
 ]  # fmt: skip

@@ -455,5 +455,7 @@ def features_of(values: dict[str, Any]) -> int | None:
     shaped = type("Shaped", (), {name: values.get(name, getattr(RNNBackwardData, name)) for name in names})
     shaped.hidden_size = values["hidden_size"]  # type: ignore[attr-defined]
     none, one = (network_of(shaped, features).size for features in (0, 1))
+    if none == one:  # no hidden units
+        return None
     features, rest = divmod(values["w"].size - none, one - none)
     return features if features > 0 and not rest else None
