@@ -5,10 +5,11 @@ They hold no state of their own but the backend's name, so that a module becomes
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
-from torch import nn
+from torch import fx, nn
 from torch.nn import functional
 
 from portadnn.errors import NotSupported
@@ -47,6 +48,23 @@ def layer(made: type[nn.Module]) -> type[nn.Module]:
     LAYERS[original] = made
     REPLACED.add(made)
     return made
+
+
+def _as_pytorchs_own(is_leaf_module: Any) -> Any:
+    """Let torch.fx trace into layers as little as into the modules that they replace, which it knows by their package.
+
+    A layer that gives another package by its ``__module__`` would be taken for PyTorch's own by compilers, too, and by
+    pickle.
+    """
+
+    @functools.wraps(is_leaf_module)
+    def with_layers(self: fx.Tracer, m: nn.Module, module_qualified_name: str) -> bool:
+        return type(m) in REPLACED or is_leaf_module(self, m, module_qualified_name)
+
+    return with_layers
+
+
+fx.Tracer.is_leaf_module = _as_pytorchs_own(fx.Tracer.is_leaf_module)
 
 
 def why_not(module: nn.Module) -> str | None:

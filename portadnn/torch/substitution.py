@@ -49,7 +49,7 @@ class Substitution:
         for module, kind in self._before:
             if type(module) is layers.LAYERS.get(kind):
                 module.__class__ = kind
-                for name in ("portadnn_backend", "portadnn_chain", "portadnn_place", "__module__"):
+                for name in ("portadnn_backend", "portadnn_chain", "portadnn_place"):
                     module.__dict__.pop(name, None)
         self._before.clear()
         if isinstance(vars(self.model).get("forward"), Whole):
@@ -138,7 +138,6 @@ class Substitution:
         self._before.append((module, kind))
         module.__class__ = layer
         module.portadnn_backend = backend
-        module.__dict__["__module__"] = kind.__module__  # by which torch.fx knows what it does not trace into
         self.replaced[name] = kind.__name__
 
 
