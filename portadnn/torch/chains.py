@@ -40,10 +40,10 @@ _ACTIVATIONS: dict[type[nn.Module], str] = {
 # the same as functions of one tensor, and as methods
 _FUNCTIONS: dict[Any, tuple[str, float]] = {
     **dict.fromkeys((functional.relu, functional.relu_, torch.relu, torch.relu_, "relu", "relu_"), ("relu", 0.0)),
-    **dict.fromkeys((functional.relu6,), ("clipped_relu", 6.0)),
+    functional.relu6: ("clipped_relu", 6.0),
     **dict.fromkeys((functional.sigmoid, torch.sigmoid, torch.sigmoid_, "sigmoid", "sigmoid_"), ("sigmoid", 0.0)),
     **dict.fromkeys((functional.tanh, torch.tanh, torch.tanh_, "tanh", "tanh_"), ("tanh", 0.0)),
-    **dict.fromkeys((functional.silu,), ("swish", 0.0)),
+    functional.silu: ("swish", 0.0),
 }
 _ADDITIONS = (operator.add, operator.iadd, torch.add)
 NO_ACTIVATION = ("identity", 0.0)

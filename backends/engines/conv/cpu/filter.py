@@ -84,6 +84,12 @@ def _unit(g: Geometry, lanes: int) -> tuple[int, int, int, int]:
     return rows, cols, in_rows, in_cols
 
 
+def _channels_last(problem: Convolution) -> bool:
+    """Tell whether a filter gradient is stored channels last; those of fused problems are added up as they were."""
+    dims, strides = problem.filter.dims[1:], problem.filter.strides[1:]
+    return strides[0] == 1 and not contiguous(dims, strides) and type(problem) is ConvolutionBackwardFilter
+
+
 def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     """Cut a backward-filter convolution into blocks."""
     g, w = Geometry.of(problem).subsampled(), problem.filter
@@ -94,8 +100,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     unit_rows, unit_cols, in_rows, in_cols = _unit(g, lanes)
     plane = g.taps[0] * in_rows * in_cols
     block_c = split_evenly(c, BLOCK_ELEMENTS // max(plane, taps * block_k))
-    near = w.strides[1] == 1 and not contiguous(w.dims[1:], w.strides[1:])
-    near = near and type(problem) is ConvolutionBackwardFilter
+    near = _channels_last(problem)
     if near and block_c > lanes:
         block_c -= block_c % lanes
     tile = Tile.of(problem.dtype, info, block_c * taps, k)
