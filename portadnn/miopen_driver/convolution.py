@@ -1,4 +1,4 @@
-"""MIOpenDriver's lines of convolutions."""
+"""MIOpenDriver's lines of convolutions, plain and fused with bias and activation (driver/CBAInferFusion_driver.hpp)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,15 @@ from .form import (
     direction,
     directions,
     first_word,
+    image_options,
     layouts,
+    member,
+    number,
     tensor_text,
     written,
 )
+
+_CONVOLUTION_BIAS_ACTIVATION, _CONVOLUTION_BIAS = 4, 6  # fusion modes; others lack the bias, or normalise
 
 
 def _write(problem: Any, numbers: Numbers) -> str:
@@ -49,7 +54,7 @@ def _write(problem: Any, numbers: Numbers) -> str:
     return f"{base} {written(**options, m='conv', g=problem.groups, F=direction(problem), t=1)}"
 
 
-def image_and_filter(options: Options, t: str) -> tuple[str, str, str, str]:
+def _image_and_filter(options: Options, t: str) -> tuple[str, str, str, str]:
     """Return image, filter and result as problem lines have them, and the settings that follow."""
     deep = options.get("spatial_dim", options.get("_", "2")) == "3"
 
@@ -79,7 +84,7 @@ def image_and_filter(options: Options, t: str) -> tuple[str, str, str, str]:
 
 
 def _read(options: Options, t: str) -> list[str]:
-    image, filter, result, rest = image_and_filter(options, t)
+    image, filter, result, rest = _image_and_filter(options, t)
     lines = {
         "forward": f"x={image} w={filter} y={result}",
         "backward_data": f"w={filter} dy={result} dx={image}",
@@ -89,4 +94,44 @@ def _read(options: Options, t: str) -> list[str]:
     return [f"convolution_{name} {lines[name]} {rest}" for name in names]
 
 
+def _read_fused(options: Options, t: str) -> list[str]:
+    """Read CBAInfer: a convolution with bias and, in mode 4, an activation."""
+    way = int(options.get("F", "0"))
+    if way not in (_CONVOLUTION_BIAS_ACTIVATION, _CONVOLUTION_BIAS):
+        expected = "4 (convolution, bias, activation) or 6 (convolution, bias)"
+        raise NotSupported(argument="-F", expected=expected, got=way)
+    image, filter, result, rest = _image_and_filter({**options, "m": options.get("z", "conv")}, t)
+    mode = int(options.get("m", "3")) if way == _CONVOLUTION_BIAS_ACTIVATION else 0
+    name, alpha = member("ActivationMode", mode), float(options.get("A", "1"))
+    coefficient = {"CLIPPED_RELU": f" ceiling={alpha}", "ELU": f" coef={alpha}"}.get(name, "")
+    return [
+        f"convolution_bias_activation_forward x={image} w={filter} y={result} {rest} "
+        f"activation={name.lower()}{coefficient}"
+    ]
+
+
+def _write_fused(problem: Any, numbers: Numbers) -> str:
+    if numbers.get("alpha2", 0.0):
+        raise NoLine("the driver adds no z")
+    if problem.mode.name == "CONVOLUTION":
+        raise NoLine("MIOpen does not flip filters")
+    options: dict[str, Any] = {**image_options(problem.x), "k": problem.w.dims[0], "g": problem.groups}
+    for letters, values in (("yx", problem.w.dims[2:]), ("uv", problem.stride), ("pq", problem.padding)):
+        options.update(zip(letters, values, strict=True))
+    options.update(zip("lj", problem.dilation, strict=True))
+    plain = problem.activation.name == "IDENTITY"
+    if not plain:
+        options["m"] = number(problem.activation)
+        alpha = {"CLIPPED_RELU": problem.ceiling, "ELU": problem.coef}.get(problem.activation.name)
+        options |= {} if alpha is None else {"A": float(alpha)}
+    options["F"] = _CONVOLUTION_BIAS if plain else _CONVOLUTION_BIAS_ACTIVATION
+    return f"{first_word('CBAInfer', problem.x)} {written(**options)}"
+
+
+_LONG_OF_FUSED = {
+    **{"batchsize": "n", "in_channels": "c", "in_h": "H", "in_w": "W", "out_channels": "k", "group_count": "g"},
+    **{"fil_h": "y", "fil_w": "x", "conv_stride_h": "u", "conv_stride_w": "v", "pad_h": "p", "pad_w": "q"},
+    **{"alpha": "A", "activMode": "m", "dilation_h": "l", "dilation_w": "j", "pad_mode": "z", "fusion_mode": "F"},
+}
 CONVOLUTION = Driver("conv", _write, _read)
+FUSED = Driver("CBAInfer", _write_fused, _read_fused, letters=_LONG_OF_FUSED)

@@ -157,6 +157,16 @@ def directions(options: Options, names: Mapping[int, str]) -> list[str]:
     return [name for bit, name in names.items() if wanted == 0 or wanted & bit]
 
 
+def ways(options: Options) -> list[str]:
+    """Return the directions; without an option the forward one."""
+    return directions({"F": options.get("F", "1")}, {1: "forward", 2: "backward"})
+
+
+def wide(dims: tuple[int, ...]) -> tuple[int, ...]:
+    """Return dims of any number, of which the driver takes all, as problems have them: ones follow up to 3."""
+    return dims + (1,) * (3 - len(dims))
+
+
 def image_dims(options: Options) -> tuple[int, ...]:
     """Return an image's dims, those of the driver where there is no option."""
     return tuple(

@@ -14,7 +14,8 @@ from ...drawing.layouts import CLASSES, Tensors, tensor
 from ...drawing.sizes import IMAGE_RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import BatchNormMode, DataType
-from ...miopen_driver import form, layers
+from ...errors import NotSupported
+from ...miopen_driver import form
 from ...operation import BAD, Before, CCall, Data, Features, Filling, Operation, Wrong, counterpart
 from ..batch_norm import (
     BatchNormalizationBackward,
@@ -130,6 +131,29 @@ def plausible(filling: Filling) -> None:
 DATA = Data((("*", ("inf", "huge"), "statistics of infinite data, and squares that overflow"),), fit=plausible)
 
 
+def _read_line(options: form.Options, t: str) -> list[str]:
+    """Read the options of driver/bn_driver.hpp: a training step (-F 1), an inference (-F 2) or gradients (-b 1)."""
+    dims = tuple(int(options.get(*one)) for one in zip("ncDHW", ("32", "3", "0", "32", "32"), strict=True))
+    dims = dims if dims[2] else (*dims[:2], *dims[3:])
+    layout = options.get("L", "")
+    spatial = int(options.get("m", "0")) == 1
+    x = form.tensor_text(t, dims, layout)
+    small = (1, dims[1], *(1,) * (len(dims) - 2)) if spatial else (1, *dims[1:])
+    p = form.tensor_text("f64" if t == "f64" else "f32", small)
+    saved = f" saved_mean={p} saved_inv_variance={p}" if int(options.get("s", "0")) else ""
+    running = f" running_mean={p} running_variance={p}" if int(options.get("r", "0")) else ""
+    parameters, mode = f"scale={p} bias={p}", f"mode={'spatial' if spatial else 'per_activation'}"
+    if int(options.get("b", "0")):
+        return [f"batch_normalization_backward x={x} dy={x} scale={p} dscale={p} dbias={p}{saved} {mode}"]
+    way = int(options.get("F", "0"))
+    if way == 1:
+        return [f"batch_normalization_forward_training x={x} {parameters}{running}{saved} {mode}"]
+    if way == 2:
+        given = f"estimated_mean={p} estimated_variance={p}"
+        return [f"batch_normalization_forward_inference x={x} {parameters} {given} {mode}"]
+    raise NotSupported(argument="-F", expected="1 for training, 2 for inference, or -b 1 for gradients", got=way)
+
+
 def _write(problem: Any, numbers: form.Numbers) -> str:
     x = problem.x
     names = "ncDHW" if len(x.dims) == 5 else "ncHW"
@@ -145,7 +169,11 @@ def _write(problem: Any, numbers: form.Numbers) -> str:
     return f"{base}{'fp32' if mixed else ''} {form.written(**options)}"
 
 
-_DRIVER = form.Driver("bnorm", _write, layers.batch_norm, letters=layers.LONG_OF_BATCH_NORM)
+_LONG = {
+    **{"batchsize": "n", "in_channels": "c", "in_d": "D", "in_h": "H", "in_w": "W", "layout": "L", "mode": "m"},
+    **{"forw": "F", "back": "b", "save": "s", "run": "r"},
+}
+_DRIVER = form.Driver("bnorm", _write, _read_line, letters=_LONG)
 
 
 def _before(problem: Any) -> Before:

@@ -12,7 +12,7 @@ from ...drawing.sizes import EMPTY_ONE_IN, NAN, RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import ActivationMode, ConvolutionMode, DataType
 from ...miopen_driver.convolution import CONVOLUTION
-from ...miopen_driver.layers import FUSED as FUSED_DRIVER
+from ...miopen_driver.convolution import FUSED as FUSED_DRIVER
 from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong
 from ...problem import PROBLEMS
 from ...shapes import window_output

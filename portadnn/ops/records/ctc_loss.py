@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...drawing.draws import Draws
@@ -10,7 +12,7 @@ from ...drawing.plain import Choices as PlainChoices
 from ...drawing.plain import dims_of, layouts_of, text
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import DataType
-from ...miopen_driver.layers import CTC
+from ...miopen_driver import form
 from ...operation import BAD, Data, Features, Filling, Operation, Wrong
 from ..ctc_loss import CTCLoss, LossNormalizationMode, ctc_loss
 
@@ -80,6 +82,31 @@ def _fit(filling: Filling) -> None:
         filling.store("probs", away / away.sum(-1, keepdims=True))
 
 
+def _read_driver(options: form.Options, t: str) -> list[str]:
+    """Read the options of driver/ctc_driver.hpp: labels and lengths are data; the longest ones make the sizes."""
+    batch, classes = int(options.get("n", "4")), int(options.get("c", "9")) + 1
+    steps, longest = (max(form.numbers_of(options.get(*one))[:batch]) for one in (("k", "20"), ("l", "5")))
+    probs, lengths = form.tensor_text("f32", (steps, batch, classes)), f"i32:{batch}"
+    given = f"probs={probs} labels=i32:{batch}x{longest} label_lengths={lengths} input_lengths={lengths}"
+    how = "softmax" if int(options.get("m", "1")) == 1 else "none"
+    rest = f"normalization={how} blank={int(options.get('b', '0'))}"
+    return [f"ctc_loss {given} costs=f32:{batch} gradients={probs} {rest}"]
+
+
+def _write_driver(problem: Any, numbers: form.Numbers) -> str:
+    """Return the options of a CTC loss; of labels and lengths, which are data, the longest."""
+    steps, batch, classes = problem.probs.dims
+    if problem.gradients is None:
+        raise form.NoLine("the driver computes gradients always")
+    options = {"F": 1, "n": batch, "k": steps, "l": problem.longest, "c": classes - 1, "b": problem.blank}
+    softmax = int(problem.normalization.name == "SOFTMAX")
+    return f"{form.first_word('ctc', problem.probs, (problem.probs.dtype.FLOAT,))} {form.written(**options, m=softmax)}"
+
+
+_LETTERS = {
+    **{"forw": "F", "apply_softmax_layer": "m", "blank_label_id": "b", "input_len": "k", "label_len": "l"},
+    **{"num_class": "c", "batchsize": "n"},
+}
 _RIGHT = "probs={t}:6x2x5 labels=i32:2x3 label_lengths=i32:2 input_lengths=i32:2 costs={t}:2 gradients={t}:6x2x5"
 
 _WRONG = (
@@ -122,6 +149,6 @@ RECORDS = (
             ),
             fit=_fit,
         ),
-        driver=CTC,
+        driver=form.Driver("ctc", _write_driver, _read_driver, letters=_LETTERS),
     ),
 )

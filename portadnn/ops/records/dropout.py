@@ -9,7 +9,7 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
-from ...miopen_driver import form, layers
+from ...miopen_driver import form
 from ...operation import BAD, Before, Data, Features, Filling, Operation, Wrong, counterpart
 from ...specs import TensorSpec
 from ..dropout import (
@@ -49,6 +49,15 @@ _DRAWING = Drawing(
 )
 
 
+def _read_line(options: form.Options, t: str) -> list[str]:
+    """Read the options of driver/dropout_driver.hpp; seeds are the data's."""
+    dims = form.numbers_of(options.get("d", "4"))
+    x, share = form.tensor_text(t, form.wide(dims)), float(options.get("p", "0.5"))
+    names = {"forward": "x", "backward": "dy"}
+    ways = form.directions(options, {1: "forward", 2: "backward"})
+    return [f"dropout_{way} {names[way]}={x} dropout={share}" for way in ways]
+
+
 def _write(problem: Any, numbers: form.Numbers) -> str:
     spec = problem.x if problem.op == "dropout_forward" else problem.dy
     if len(spec.dims) > 5:
@@ -57,7 +66,7 @@ def _write(problem: Any, numbers: form.Numbers) -> str:
     return f"{form.first_word('dropout', spec)} {form.written(**options)}"
 
 
-_DRIVER = form.Driver("dropout", _write, layers.dropout, letters={"forw": "F", "input_dim": "d", "dropout": "p"})
+_DRIVER = form.Driver("dropout", _write, _read_line, letters={"forw": "F", "input_dim": "d", "dropout": "p"})
 
 
 def _before(problem: Any) -> Before:

@@ -9,7 +9,8 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors, tensor
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
-from ...miopen_driver import form, younger
+from ...errors import NotSupported
+from ...miopen_driver import form
 from ...operation import BAD, CCall, Data, Features, Operation, Wrong
 from ..gates import (
     GLUBackward,
@@ -106,9 +107,34 @@ def _plain_rope(first: str, last: str) -> plain.Describe:
     return tensors
 
 
+def _read_glu(options: form.Options, t: str) -> list[str]:
+    """Read gated linear units: without ``-F 1`` the driver runs both directions."""
+    x = form.tensor_text(t, form.wide(form.numbers_of(options.get("D", "256x512"))))
+    ways = ("forward", "backward") if int(options.get("F", "1")) != 1 else ("forward",)
+    return [f"glu_{way} x={x} dim={int(options.get('R', '0'))}" for way in ways]
+
+
+def _read_prelu(options: form.Options, t: str) -> list[str]:
+    """Read PReLU, of which MIOpen has the gradients alone."""
+    if "backward" not in form.ways(options):
+        raise NotSupported(argument="-F", expected="0 or 2, for the gradients", got=options.get("F", "1"))
+    dims = form.wide(form.numbers_of(options.get("D", "256x4x1x1x8723")))
+    x = form.tensor_text(t, dims)
+    weight = form.tensor_text(t, (1, int(options.get("P", "1")), *(1,) * (len(dims) - 2)))
+    return [f"prelu_backward x={x} weight={weight} dy={x} dx={x} dweight={weight}"]
+
+
+def _read_rope(options: form.Options, t: str) -> list[str]:
+    """Read rotary embeddings: the tables have the dims of the input but for the first."""
+    dims = form.numbers_of(options.get("X", "100x3x32x32"))
+    x, table = form.tensor_text(t, dims), form.tensor_text(t, (1, *dims[1:]))
+    names = {"forward": "x", "backward": "dy"}
+    return [f"rope_{way} {names[way]}={x} cos={table} sin={table}" for way in form.ways(options)]
+
+
 _BOTH: dict[str, Any] = {"F": lambda p: 0 if p.op == "glu_backward" else None}  # the driver's directions
-_AXIS = form.driver("glu", read=younger.glu, R=lambda p: p.dim, **_BOTH)
-_ROTARY = form.driver("rope", "X", read=younger.rope)
+_AXIS = form.driver("glu", read=_read_glu, R=lambda p: p.dim, **_BOTH)
+_ROTARY = form.driver("rope", "X", read=_read_rope)
 
 
 RECORDS = (
@@ -174,7 +200,7 @@ RECORDS = (
             },
         ),
         Data((("*", ("huge", "inf", "nan"), "products overflow, or meet NaN in sums"),)),
-        driver=form.driver("prelu", read=younger.prelu, P=lambda p: p.weight.size),
+        driver=form.driver("prelu", read=_read_prelu, P=lambda p: p.weight.size),
         c_calls=(CCall("miopenPReLUBackward", "x/inputDesc weight dy/doutputDesc dx/dinputDesc dweight", {}, ()),),
     ),
     Operation(

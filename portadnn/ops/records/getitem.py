@@ -12,7 +12,7 @@ from ...drawing.layouts import CLASSES, Tensors, tensor
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import DataType
-from ...miopen_driver import form, tensors
+from ...miopen_driver import form
 from ...operation import BAD, CCall, Data, Features, Filling, Operation, Wrong
 from ..getitem import GetitemBackward, getitem_backward
 
@@ -56,6 +56,19 @@ _LONG = {
     **{"doutput": "O", "indexs": "D", "dinput": "N", "indexcount": "1", "dimcount": "2", "dims": "3"},
     **{"slicecount": "4", "slices": "5", "offset": "6"},
 }
+
+
+def _read_line(options: form.Options, t: str) -> list[str]:
+    """Read the options of driver/getitem_driver.hpp, which has gradients alone."""
+    dy, dx = (form.tensor_text(t, form.wide(form.numbers_of(options.get(name, "128x128")))) for name in "ON")
+    indices = options.get("D", "128").split(",")
+    words = [f"index{i}=i32:{part}" for i, part in enumerate(indices)]
+    words.append(f"dims={options.get('3', '0')}")
+    if int(options.get("4", "0")):
+        words.append(f"slices={','.join(map(str, form.numbers_of(options['5'])))}")
+    if int(options.get("6", "0")):
+        words.append(f"offset={int(options['6'])}")
+    return [f"getitem_backward dy={dy} dx={dx} {' '.join(words)}"]
 
 
 def _line(problem: Any, numbers: form.Numbers) -> str:
@@ -117,7 +130,7 @@ RECORDS = (
             },
         ),
         Data((("*", ("huge", "inf", "nan"), "sums overflow, or meet NaN"),), exact=True, fit=_fit),
-        driver=form.Driver("getitem", _line, tensors.getitem, letters=_LONG),
+        driver=form.Driver("getitem", _line, _read_line, letters=_LONG),
         c_calls=(CCall("miopenGetitemBackward", "dy dx"),),
     ),
 )

@@ -12,7 +12,7 @@ from ...drawing.layouts import CLASSES, LAYOUTS, Tensors, tensor
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import DataType
-from ...miopen_driver import form, tensors, younger
+from ...miopen_driver import form
 from ...operation import BAD, CCall, Data, Features, Operation, Wrong
 from ..indexing import CatForward, KthvalueForward, cat_forward, kthvalue_forward
 
@@ -57,6 +57,23 @@ def _plain_kth(c: Choices) -> dict[str, str]:
     }
 
 
+def _read_cat(options: form.Options, t: str) -> list[str]:
+    """Read the options of driver/cat_driver.hpp: up to 8 tensors."""
+    default = {"1": "2x32x128x128x128", "2": "2x32x128x128x128"}
+    parts = [options.get(str(i), default.get(str(i), "")) for i in range(1, 9)]
+    dims = [form.numbers_of(part) for part in parts if part]
+    words = [f"x{i}={form.tensor_text(t, form.wide(part))}" for i, part in enumerate(dims)]
+    dim, count = int(options.get("d", "0")), len(form.numbers_of(parts[0]))
+    return [f"cat_forward {' '.join(words)} dim={dim + count if dim < 0 else dim}"]
+
+
+def _read_kthvalue(options: form.Options, t: str) -> list[str]:
+    """Read the k-th smallest number."""
+    dims, dim = form.numbers_of(options.get("D", "256x4x2")), int(options.get("d", "-1"))
+    place = dim + len(dims) if dim < 0 else dim
+    return [f"kthvalue_forward x={form.tensor_text(t, form.wide(dims))} k={int(options.get('k', '1'))} dim={place}"]
+
+
 _LONG = {"dim": "d", **{f"input{i}": str(i) for i in range(1, 9)}}
 
 
@@ -99,9 +116,7 @@ RECORDS = (
             },
         ),
         Data(exact=True),
-        driver=replace(
-            form.driver("cat", "1", read=tensors.concatenation, **_MORE_PARTS, d=lambda p: p.dim), letters=_LONG
-        ),
+        driver=replace(form.driver("cat", "1", read=_read_cat, **_MORE_PARTS, d=lambda p: p.dim), letters=_LONG),
     ),
     Operation(
         KthvalueForward,
@@ -126,7 +141,7 @@ RECORDS = (
             },
         ),
         Data(exact=True),
-        driver=form.driver("kthvalue", read=younger.kthvalue, k=lambda p: p.k, d=lambda p: p.dim),
+        driver=form.driver("kthvalue", read=_read_kthvalue, k=lambda p: p.k, d=lambda p: p.dim),
         c_calls=(
             CCall(
                 "miopenKthvalueForward",

@@ -10,7 +10,7 @@ from ...drawing.layouts import CLASSES, Tensors, tensor
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import DataType
-from ...miopen_driver import form, younger
+from ...miopen_driver import form
 from ...operation import BAD, CCall, Data, Features, Filling, Operation, Wrong
 from ..losses import (
     LossReduction,
@@ -80,8 +80,23 @@ def _fit_targets(filling: Filling) -> None:
     filling.store("target", np.abs(np.array(filling.arrays["target"], np.int64)) % classes)
 
 
+def _read_soft_margin_loss(options: form.Options, t: str) -> list[str]:
+    """Read the soft margin loss."""
+    x = form.tensor_text(t, form.wide(form.numbers_of(options.get("D", "4x25x4x25"))))
+    rest = f"x={x} target={x} reduction={options.get('R', 'none')}"
+    more = {"forward": "", "backward": f" dloss={x}"}
+    return [f"soft_margin_loss_{way} {rest}{more[way]}" for way in form.ways(options)]
+
+
+def _read_multi_margin_loss(options: form.Options, t: str) -> list[str]:
+    """Read the multi-margin loss; the driver draws p, which is 1 here."""
+    rows, classes = form.numbers_of(options.get("D", "41x4"))
+    rest = f"target=i64:{rows} weight={form.tensor_text(t, (classes,))} reduction={options.get('R', 'none')}"
+    return [f"multi_margin_loss_forward x={form.tensor_text(t, (rows, classes))} {rest} p=1"]
+
+
 _REDUCTIONS = tuple(LossReduction)
-_SOFT = form.driver("softmarginloss", read=younger.soft_margin_loss, R=lambda p: p.reduction.name.lower())
+_SOFT = form.driver("softmarginloss", read=_read_soft_margin_loss, R=lambda p: p.reduction.name.lower())
 
 
 RECORDS = (
@@ -163,7 +178,7 @@ RECORDS = (
             },
         ),
         Data((("*", ("huge", "inf", "nan"), "squares overflow; some terms are left out"),), fit=_fit_targets),
-        driver=form.driver("multimarginloss", read=younger.multi_margin_loss, R=lambda p: p.reduction.name.lower()),
+        driver=form.driver("multimarginloss", read=_read_multi_margin_loss, R=lambda p: p.reduction.name.lower()),
         c_calls=(
             CCall(
                 "miopenMultiMarginLossForward",

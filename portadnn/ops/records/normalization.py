@@ -11,7 +11,7 @@ from ...drawing.layouts import CLASSES, Tensors, tensor
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import NormMode
-from ...miopen_driver import form, younger
+from ...miopen_driver import form
 from ...operation import BAD, CCall, Features, Operation, Wrong
 from ..normalization import NormalizationBackward, NormalizationForward, normalization_backward, normalization_forward
 from .batch_norm import BLENDED_GRADIENTS, DATA, EPSILON, described, enough, images
@@ -108,7 +108,28 @@ def _line(problem: Any, numbers: form.Numbers) -> str:
     return f"{form.first_word(name, x, form.SHORT)} {form.written(**said, e=numbers['epsilon'])}"
 
 
-_DRIVER = form.Driver("layernorm", _line, younger.normalization, letters={}, also=("groupnorm", "t5layernorm"))
+def _read_line(options: form.Options, t: str) -> list[str]:
+    """Read layernorm, groupnorm and t5layernorm, whose name is the option without a name."""
+    name, mode = options[""], int(options.get("m", "0"))
+    if name == "groupnorm":
+        dims = tuple(int(options.get(*one)) for one in zip("ncDHW", ("32", "32", "14", "14", "14"), strict=True))
+        dims = tuple(size for size in dims if size)
+        small, rest = (1, dims[1], *(1,) * (len(dims) - 2)), f"mode=group_norm groups={int(options.get('g', '4'))}"
+    else:
+        given = form.numbers_of(options.get("X", "100x3x32x32"))
+        axis = len(given) - 1 if name == "t5layernorm" else int(options.get("o", "3"))
+        dims = form.wide(given)
+        small, rest = (*(1,) * axis, *dims[axis:]), f"mode=layer_norm axis={axis}"
+    x, scale = form.tensor_text(t, dims), form.tensor_text("f64" if t == "f64" else "f32", small)
+    if name != "t5layernorm":
+        return [f"normalization_forward x={x} {f'scale={scale} bias={scale} ' if mode == 1 else ''}{rest}"]
+    rest = rest.replace("layer_norm", "rms_norm")
+    forward, backward = (f"scale={scale} ", f"scale={scale} dscale={scale} ") if mode == 6 else ("", "")
+    found = {"forward": f"x={x} {forward}{rest}", "backward": f"x={x} dy={x} {backward}{rest}"}
+    return [f"normalization_{way} {found[way]}" for way in form.ways({"F": options.get("F", "0")})]
+
+
+_DRIVER = form.Driver("layernorm", _line, _read_line, letters={}, also=("groupnorm", "t5layernorm"))
 
 
 def _implied(c: Choices) -> Mapping[str, Any]:

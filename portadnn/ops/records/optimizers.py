@@ -12,7 +12,7 @@ from ...drawing.layouts import CLASSES, Tensors, tensor
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import DataType
-from ...miopen_driver import form, tensors
+from ...miopen_driver import form
 from ...operation import BAD, Data, Features, Filling, Operation, Wrong
 from ..optimizers import Adam, adam
 
@@ -25,6 +25,24 @@ _LONG = {
     **{"dims": "d", "lr": "l", "beta1": "1", "beta2": "2", "eps": "e", "weight_decay": "W", "amsgrad": "a"},
     **{"maximize": "m", "scale": "s", "found_inf": "f"},
 }
+
+
+def _read_adam(options: form.Options, t: str) -> list[str]:
+    """Read the options of driver/adam_driver.hpp; with scaled gradients ("amp") the step lies on the device."""
+    name = options[""]
+    x = form.tensor_text(t, form.wide(form.numbers_of(options.get("d", "64x32x128"))))
+    words = [f"{tensor}={x}" for tensor in ("param", "grad", "exp_avg", "exp_avg_sq")]
+    most = int(options.get("a", "0"))
+    if most:
+        words.append(f"max_exp_avg_sq={x} max_exp_avg_sq_out={x}")
+    if name.startswith("amp"):
+        half = x.replace(t, "f16", 1)
+        words[1] = f"grad={half}"
+        words.append("grad_scale=i32:1 found_inf=i32:1 state_step=i32:1 state_step_out=i32:1")
+    words += ["amsgrad=yes"] if most else []
+    words += ["adamw=yes"] if name.endswith("w") else []
+    words += ["maximize=yes"] if int(options.get("m", "0")) else []
+    return [f"adam {' '.join(words)}"]
 
 
 def _adam_line(problem: Any, numbers: form.Numbers) -> str:
@@ -109,6 +127,6 @@ RECORDS = (
             },
         ),
         Data((("*", (*_SPECIAL, "cancelling"), "roots of differences, and quotients"),), fit=_fit_adam),
-        driver=form.Driver("adam", _adam_line, tensors.adam, True, _LONG, ("adamw", "ampadam", "ampadamw")),
+        driver=form.Driver("adam", _adam_line, _read_adam, True, _LONG, ("adamw", "ampadam", "ampadamw")),
     ),
 )

@@ -11,7 +11,8 @@ from ...drawing.layouts import CLASSES, LAYOUTS, Tensors, tensor
 from ...drawing.sizes import NAN, RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import DataType, ReduceTensorOp
-from ...miopen_driver import form, tensors
+from ...errors import NotSupported
+from ...miopen_driver import form
 from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong
 from ..reduce import NEUTRAL, ReduceTensor, reduce_tensor
 
@@ -64,6 +65,24 @@ def _exact(problem: Any) -> bool:
     return problem.operation in _EXACT
 
 
+def _read_line(options: form.Options, t: str) -> list[str]:
+    """Read the options of driver/reduce_driver.hpp; -C is the type of the arithmetic."""
+    dims = form.numbers_of(options.get("D", "100,60,16,240"))
+    reduced = form.numbers_of(options.get("R", "0,2"))
+    if any(not 0 <= dim < len(dims) for dim in reduced):
+        raise NotSupported(argument="-R", expected=f"dims below {len(dims)}", got=reduced)
+    name = form.member("ReduceTensorOp", form.numbers_of(options.get("O", "0"))[0])
+    left = tuple(1 if i in reduced else size for i, size in enumerate(dims))
+    indices = name in ("MIN", "MAX", "AMAX") and form.numbers_of(options.get("I", "0"))[0] == 1
+    words = [f"reduce_tensor a={form.tensor_text(t, form.wide(dims))} c={form.tensor_text(t, form.wide(left))}"]
+    words.append(f"operation={name.lower()}")
+    if int(options.get("N", "0")):
+        words.append("nan_propagation=propagate_nan")
+    if indices:
+        words.append(f"indices={form.tensor_text('i32', form.wide(left))}")
+    return [" ".join(words)]
+
+
 def _write(problem: Any, numbers: form.Numbers) -> str:
     a, c = problem.a, problem.c
     reduced = [str(i) for i, (p, q) in enumerate(zip(a.dims, c.dims, strict=True)) if q == 1 != p]
@@ -84,7 +103,7 @@ _LONG = {
     **{"DimLengths": "D", "DimsToReduce": "R", "ReduceOp": "O", "CompType": "C", "NanPropagation": "N"},
     **{"IndicesUsed": "I", "alpha": "A", "beta": "B"},
 }
-_DRIVER = form.Driver("reduce", _write, tensors.reduction, blended=True, letters=_LONG)
+_DRIVER = form.Driver("reduce", _write, _read_line, blended=True, letters=_LONG)
 
 
 RECORDS = (

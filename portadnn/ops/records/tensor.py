@@ -10,7 +10,7 @@ from ...drawing.layouts import CLASSES, Tensors
 from ...drawing.sizes import NAN, RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
 from ...enums import OpTensorOp
-from ...miopen_driver import form, tensors
+from ...miopen_driver import form
 from ...operation import BAD, UNSUPPORTED, CCall, Data, Features, Operation, Wrong
 from ..tensor import (
     AddTensor,
@@ -102,6 +102,15 @@ def _exact(problem: Any) -> bool:
 _ALONE = Drawing(_alone, _STRATA, _TURNS)
 
 
+def _read_line(options: form.Options, t: str) -> list[str]:
+    """Read the options of driver/tensorop_driver.hpp: 0 sets, 1 scales, 2 and more are miopenTensorOp_t from 0 on."""
+    dims = tuple(int(options.get(*one)) for one in zip("ncHW", ("64", "3", "32", "32"), strict=True))
+    which, y = int(options.get("o", "0")), form.tensor_text(t, dims)
+    if which < 2:
+        return [f"{('set_tensor', 'scale_tensor')[which]} y={y}"]
+    return [f"op_tensor a={y} b={y} c={y} operation={form.member('OpTensorOp', which - 2).lower()}"]
+
+
 def _write(problem: Any, numbers: form.Numbers) -> str:
     spec = problem.tensors[-1]
     base = form.first_word("tensorop", spec)
@@ -115,7 +124,7 @@ def _write(problem: Any, numbers: form.Numbers) -> str:
     return f"{base} {form.written(**form.image_options(spec), **scale, o=2 + form.number(problem.operation))}"
 
 
-_DRIVER = form.Driver("tensorop", _write, tensors.tensor_operation, blended=True, letters=_LONG)
+_DRIVER = form.Driver("tensorop", _write, _read_line, blended=True, letters=_LONG)
 
 
 _OP_SETTINGS = {
