@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ..arguments import as_integers
 from ..enums import DataType
 from ..errors import BadParam, DnnError
 from ..problem import ALIGNMENT, TensorSpec
@@ -39,6 +42,19 @@ def wrapped_one(device: Device, tensor: Any, name: str) -> Any:
     except Exception as error:
         raise _unreadable(tensor, name) from error
     return array
+
+
+def integers_on_device(device: Device, values: Any, name: str) -> Any:
+    """Return integers of the host, a sequence or a NumPy array, as an int32 array of the device; others as they are."""
+    if isinstance(values, (list, tuple)):
+        values = np.array(as_integers(values, name, -(2**63)), np.int64)
+    elif not isinstance(values, np.ndarray) or device.owns(values):
+        return values
+    if values.dtype.kind not in "iu" or (np.abs(values.astype(np.float64)) >= 2**31).any():
+        raise BadParam(argument=f"{name}.dtype", expected="integers of 32 bits", got=values.dtype)
+    if values.size == 0:
+        values = np.zeros([max(size, 1) for size in values.shape])  # devices have no empty memory
+    return device.asarray(values.astype(np.int32))
 
 
 def dtype_of(value: Any) -> Any:

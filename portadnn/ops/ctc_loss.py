@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from ..arguments import as_integer, as_integers
 from ..descriptors import Parameters, TensorDescriptor, check_descriptor
+from ..dispatch.arrays import integers_on_device
 from ..dispatch.choice import workspace_size
 from ..dispatch.execute import computes, execute
 from ..dispatch.problems import check_handle, make_problem
@@ -276,20 +275,7 @@ def ctc_loss(
 
 def _on_device(device: Device, *integers: Any) -> list[Any]:
     names = ("labels", "label_lengths", "input_lengths")
-    return [on_device(device, values, name) for values, name in zip(integers, names, strict=True)]
-
-
-def on_device(device: Device, values: Any, name: str) -> Any:
-    """Return integers of the host, a sequence or a NumPy array, as an int32 array of the device; others as they are."""
-    if isinstance(values, (list, tuple)):
-        values = np.array(as_integers(values, name, -(2**63)), np.int64)
-    elif not isinstance(values, np.ndarray) or device.owns(values):
-        return values
-    if values.dtype.kind not in "iu" or (np.abs(values.astype(np.float64)) >= 2**31).any():
-        raise BadParam(argument=f"{name}.dtype", expected="integers of 32 bits", got=values.dtype)
-    if values.size == 0:
-        values = np.zeros([max(size, 1) for size in values.shape])  # devices have no empty memory
-    return device.asarray(values.astype(np.int32))
+    return [integers_on_device(device, values, name) for values, name in zip(integers, names, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -340,7 +326,7 @@ class HostLabels:
 
     def on_device(self, device: Device) -> list[Any]:
         """Return the three as int32 arrays of a device."""
-        return [on_device(device, list(getattr(self, f)), f) for f in ("labels", "label_lengths", "input_lengths")]
+        return _on_device(device, list(self.labels), list(self.label_lengths), list(self.input_lengths))
 
     @property
     def specs(self) -> list[TensorSpec]:

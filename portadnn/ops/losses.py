@@ -1,4 +1,4 @@
-"""Losses that MIOpen has beside CTC: soft margin and multi margin."""
+"""Losses of MIOpen: soft margin and multi margin."""
 
 from __future__ import annotations
 

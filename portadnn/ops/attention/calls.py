@@ -9,7 +9,7 @@ import numpy as np
 
 from ...arguments import as_integers
 from ...descriptors import TensorDescriptor, check_descriptor
-from ...dispatch.arrays import spec_of, wrapped_one
+from ...dispatch.arrays import integers_on_device, spec_of, wrapped_one
 from ...dispatch.choice import workspace_size
 from ...dispatch.execute import computes, execute
 from ...dispatch.problems import check_handle, make_problem
@@ -17,7 +17,6 @@ from ...enums import DataType
 from ...errors import BadParam, public, shown
 from ...handle import Handle
 from ...problem import TensorSpec
-from ..ctc_loss import on_device
 from ..dropout import STATES_SIZE
 from .descriptor import AttnDescriptor
 from .layout import Heads, MultiHeadAttnWeightKind
@@ -56,7 +55,7 @@ def _integers(handle: Handle, **given: Any) -> list[Any]:
         if len(both[0]) != len(both[1]) or any(number >= 2**31 for row in both for number in row):
             raise BadParam(argument="windows", expected="two rows of as many integers of 32 bits", got=shown(rows))
         given["windows"] = np.array(both, np.int32)
-    return [on_device(device, values, name) for name, values in given.items()]
+    return [integers_on_device(device, values, name) for name, values in given.items()]
 
 
 @computes
