@@ -86,6 +86,11 @@ class Table:
         return {row.cudnn.name: row for row in self.rows if row.cudnn}
 
     @functools.cached_property
+    def by_type(self) -> Mapping[str, Enumeration]:
+        """Enumerations by their types' names in C."""
+        return {name: enumeration for enumeration in self.enumerations for name in enumeration.names}
+
+    @functools.cached_property
     def of_cudnn(self) -> frozenset[str]:
         """Functions of portadnn that a function of cuDNN's legacy interface stands for."""
         return frozenset(name for row in self.rows if row.cudnn for name in row.portadnn)

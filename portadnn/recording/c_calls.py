@@ -44,12 +44,11 @@ _TENSORS = {  # C's names in lower case, without Desc and Data, of what problems
     "diff": ("dy",),
     "grad": ("dx", "dw"),
 }
-_SET = {  # where no plain Set function fits
-    "CTCLossDescriptor": "cudnnSetCTCLossDescriptor_v9",
+_SET = {  # where the youngest Set function does not fit
     "DropoutDescriptor": "",
     "RNNDescriptor": "cudnnSetRNNDescriptor_v6",
 }
-_FIELDS = {  # C's parameters of Set functions, and the members of what is printed of a descriptor
+_FIELDS = {  # C's parameters of Set functions, and the members of what is printed of a descriptor; see _by_type
     "padA": ("padding",),
     "paddingA": ("padding",),
     "strideA": ("strides", "stride"),
@@ -59,22 +58,11 @@ _FIELDS = {  # C's parameters of Set functions, and the members of what is print
     "dimA": ("dims",),
     "filterDimA": ("dims",),
     "groupCount": ("groups",),
-    "mathType": ("math",),
-    "maxpoolingNanOpt": ("nan_propagation",),
-    "reluNanOpt": ("nan_propagation",),
-    "nanOpt": ("nan_propagation",),
-    "opTensorNanOpt": ("nan_propagation",),
-    "reduceTensorNanOpt": ("nan_propagation",),
-    "opTensorOp": ("operation", "op"),
-    "reduceTensorOp": ("operation", "op"),
-    "op": ("operation", "op"),
     "dataType": ("dtype", "compute_type"),
     "computeType": ("compute_type",),
     "compType": ("compute_type",),
     "opTensorCompType": ("compute_type",),
     "reduceTensorCompType": ("compute_type",),
-    "reduceTensorIndices": ("indices",),
-    "reduceTensorIndicesType": ("indices_type",),
     "lrnN": ("lrn_n", "n"),
     "lrnAlpha": ("lrn_alpha", "alpha"),
     "lrnBeta": ("lrn_beta", "beta"),
@@ -82,11 +70,6 @@ _FIELDS = {  # C's parameters of Set functions, and the members of what is print
     "format": ("format",),
     "hiddenSize": ("hidden_size",),
     "numLayers": ("num_layers",),
-    "inputMode": ("input_mode",),
-    "samplerType": ("sampler",),
-    "lrnMode": ("mode",),
-    "normMode": ("normalization",),
-    "ctcGradMode": ("gradient_mode",),
     "algo": ("algo", "algorithm"),
 }
 
@@ -96,13 +79,19 @@ def snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-def value_of(source: Any, name: str) -> Any:
-    """Return what a problem or a descriptor has for a name of C; None where it has nothing."""
+def value_of(source: Any, name: str, kind: str) -> Any:
+    """Return what a problem or a descriptor has for a name of C, of that type; None where it has nothing."""
+    found = _by_type(getattr(source, "__dict__", {}), kind)
     for field_name in (*_FIELDS.get(name, ()), snake(name)):
-        value = getattr(source, field_name, None)
-        if value is not None:
-            return value
-    return None
+        found = getattr(source, field_name, None) if found is None else found
+    return found
+
+
+def _by_type(values: Mapping[str, Any], kind: str) -> Any:
+    """Return the value that is a member of an enumeration of C; None where there is none, or more than one."""
+    known = table().by_type.get(kind.removeprefix("const "))
+    found = [value for value in values.values() if known and type(value).__name__ == known.portadnn]
+    return found[0] if len(found) == 1 else None
 
 
 @dataclass
@@ -163,10 +152,13 @@ class Subject:
             for name in (parameter.name, *_FIELDS.get(parameter.name, ()), snake(parameter.name)):
                 if source.get(name) is not None:
                     return source[name]
+        found = _by_type(self.arguments, parameter.type)
+        if found is not None:
+            return found
         if self.problem is not None:
-            return value_of(self.problem, parameter.name)
+            return value_of(self.problem, parameter.name, parameter.type)
         made = next(iter(self.arguments.values()), None) if made_by(self.event.function) else None
-        return value_of(made, parameter.name)
+        return value_of(made, parameter.name, parameter.type)
 
 
 @functools.cache
@@ -176,8 +168,10 @@ def made_by(name: str) -> tuple[str, ...]:
     kind = name.removesuffix("Descriptor")
     if name == "Handle" or f"cudnnCreate{name}" not in known or kind == name:
         return ("cudnnCreate",) if name == "Handle" else ()
-    plain = next((f for f in (f"cudnnSet{kind}NdDescriptor", f"cudnnSet{kind}Descriptor") if f in known), "")
-    return tuple(filter(None, (f"cudnnCreate{name}", _SET.get(name, plain))))
+    newest = known["cudnnCreate"].headers[1]
+    setters = [f for f in known if re.fullmatch(rf"cudnnSet{kind}(Nd)?Descriptor(_v\d+)?", f)]
+    alive = [f for f in setters if known[f].headers[1] == newest]  # in the order in which they came
+    return tuple(filter(None, (f"cudnnCreate{name}", _SET.get(name, alive[-1] if alive else ""))))
 
 
 @functools.lru_cache(4096)

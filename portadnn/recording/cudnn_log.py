@@ -195,12 +195,12 @@ class _Call:
             return []
         found: Lines = []
         for name, member_type in _BLOCKS[c_type]:
-            value = self._member(source, name, c_type)
+            value = self._member(source, name, member_type)
             if value is not None:
                 found.append(_line(name, member_type, value))
         return [f"{parameter.name}: type={c_type}:", *_indented(found)]
 
-    def _member(self, source: Any, name: str, c_type: str) -> Any:
+    def _member(self, source: Any, name: str, kind: str) -> Any:
         if name == "reorderType":
             return 0 if self.version >= 8 else None
         if name == "arrayLength":
@@ -209,13 +209,11 @@ class _Call:
             return len(source.window if hasattr(source, "window") else source.dims)
         if name in ("dataType", "compType"):
             return self._compute_type(source)
-        if name == "mode" and c_type == "cudnnActivationDescriptor_t":
-            return getattr(source, "activation", None) if hasattr(source, "activation") else source.mode
         if name == "coef":
             return source.ceiling or (source.coef if source.coef != 1 else 0.0)
         if name == "strideA":
             return source.stride
-        return value_of(source, name)
+        return value_of(source, name, kind)
 
     def _compute_type(self, source: Any) -> DataType:
         given = getattr(source, "data_type", None) or getattr(source, "compute_type", None)
@@ -258,7 +256,7 @@ class _Call:
             source = next(iter(subject.arguments.values()), None)
             return getattr(source, "dtype", None) or self._compute_type(source)
         if name in ("reluCeiling", "coef"):
-            return self._member(next(iter(subject.arguments.values())), "coef", "")
+            return self._member(next(iter(subject.arguments.values())), "coef", "double")
         value = subject.value(parameter)
         if value is None:
             return _DEFAULT_ALGO.get(c_type)
