@@ -1,9 +1,10 @@
-"""Which operations a pattern of a capability rule names: a name, its beginning, a group, or all but some."""
+"""What capability tables take from the mapping table, and which operations a pattern of a rule names."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..problem import PROBLEMS
 from .rules import fits
@@ -40,6 +41,13 @@ def _groups() -> dict[str, frozenset[str]]:
     mapping = table()
     miopen = frozenset(name for row in mapping.rows if row.miopen for name in row.portadnn)
     return {"@cudnn": mapping.of_cudnn, "@miopen-only": miopen - mapping.of_cudnn}
+
+
+def mapped_rules(table_name: str) -> Sequence[Mapping[str, Any]]:
+    """Return the rules of a capability table that stand in the mapping table, beside the functions they are about."""
+    from ..mapping import table
+
+    return table().rules.get(table_name, ())
 
 
 def came_with(library: str, op: str) -> str:

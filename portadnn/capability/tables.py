@@ -21,7 +21,7 @@ from ..enums import DnnEnum
 from ..errors import BadParam, NotSupported, shown
 from ..problem import Problem
 from ..registry import backend_names, backend_packages, package_folder
-from .groups import came_with, names
+from .groups import came_with, mapped_rules, names
 from .rules import Condition, Query, all_hold
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 Answer = Literal["yes", "limits", "no"]
 ANSWERS = ("yes", "limits", "no")
 EFFECTS = ("refused", "ignored", "wrong", "random")
+_MAPPING = "@mapping"
 _UNMENTIONED = "the table says nothing of it"
 
 
@@ -265,7 +266,7 @@ def _rule(values: dict[str, Any], where: str) -> Rule:
 
 
 def read(text: str, where: str, folder: Path | None = None) -> Table:
-    """Read the text of a table. Files that it includes lie in `folder`.
+    """Read the text of a table. Files that it includes lie in `folder`; "@mapping" are its rules in the mapping table.
 
     Raises
     ------
@@ -281,6 +282,9 @@ def read(text: str, where: str, folder: Path | None = None) -> Table:
     notes = list(values.pop("notes", []))
     otherwise = {"reason": _UNMENTIONED, "source": "", "library": "", **values.pop("otherwise", {})}
     for name in values.pop("include", []):
+        if name == _MAPPING:
+            rules += [_rule(entry, where) for entry in mapped_rules(where)]
+            continue
         if folder is None:
             raise BadParam(argument=where, expected="no include", got=name)
         other = read((folder / f"{name}.toml").read_text("utf-8"), name, folder)

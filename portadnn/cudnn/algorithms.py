@@ -14,18 +14,13 @@ from ..dispatch.problems import check_handle
 from ..enums import named, plain_number
 from ..errors import BadParam, NotSupported
 from ..host_arrays import check_host, host_flat
+from ..mapping import table
 from .calls import c_value
 from .descriptors import Descriptor, made, value_of
 from .handles import VERSION
 
 # The members of C's union, which share their 32 bits, and the enumeration of each.
-_KINDS = {
-    "convFwdAlgo": "cudnnConvolutionFwdAlgo_t",
-    "convBwdFilterAlgo": "cudnnConvolutionBwdFilterAlgo_t",
-    "convBwdDataAlgo": "cudnnConvolutionBwdDataAlgo_t",
-    "RNNAlgo": "cudnnRNNAlgo_t",
-    "CTCLossAlgo": "cudnnCTCLossAlgo_t",
-}
+_KINDS = {found.member: found.cudnn for found in table().enumerations if found.member and found.cudnn}
 _SAVED = struct.Struct("<4sIiI")  # a mark, the version, the algorithm, and a check sum of these
 _MARK = b"pdna"
 _LARGEST = 2**31 - 1
@@ -36,7 +31,7 @@ class _Union(ctypes.Union):
 
 
 class cudnnAlgorithm_t(ctypes.Structure):
-    """C's structure: a union `algo` of convFwdAlgo, convBwdFilterAlgo, convBwdDataAlgo, RNNAlgo and CTCLossAlgo."""
+    """C's structure: a union `algo`, with a member for each operation that has algorithms, such as convFwdAlgo."""
 
     _fields_ = [("algo", _Union)]
 

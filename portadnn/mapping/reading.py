@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ class Table:
         By name, of both libraries.
     sources : dict of str to str
         What the sources' short names stand for.
+    rules : dict of str to tuple of dict
+        By capability table its rules about the operations of a topic, as in the table's file.
     """
 
     titles: Mapping[str, str]
@@ -39,6 +42,7 @@ class Table:
     enumerations: tuple[Enumeration, ...]
     functions: Mapping[str, Function]
     sources: Mapping[str, str]
+    rules: Mapping[str, tuple[Mapping[str, Any], ...]]
 
     def find(self, name: str) -> list[Row | Enumeration]:
         """Return the rows and enumerations that carry a name: of a C function, type or value, or of portadnn.
@@ -166,7 +170,15 @@ def table() -> Table:
         enumerations=tuple(_enumeration(topic, entry) for topic in topics for entry in files[topic].get("enum", ())),
         functions=functions,
         sources=sources,
+        rules=_rules(files[topic].get("rules", {}) for topic in topics),
     )
+
+
+def _rules(given: Iterable[Mapping[str, list[Any]]]) -> dict[str, tuple[Mapping[str, Any], ...]]:
+    found: dict[str, tuple[Mapping[str, Any], ...]] = {}
+    for table, rules in itertools.chain.from_iterable(rules.items() for rules in given):
+        found[table] = (*found.get(table, ()), *rules)
+    return found
 
 
 def _function(name: str, library: Library, entry: dict[str, Any]) -> Function:
@@ -212,6 +224,7 @@ def _enumeration(topic: str, entry: dict[str, Any]) -> Enumeration:
         miopen_headers=_pair(entry.get("miopen_headers")),
         values=values,
         notes=tuple(Note(**note) for note in entry.get("notes", ())),
+        member=entry.get("member"),
     )
 
 

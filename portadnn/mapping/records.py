@@ -229,7 +229,10 @@ class Value:
 
 @dataclass(frozen=True)
 class Enumeration:
-    """An enumeration of both libraries; `portadnn` names the class, `headers` are as those of a :class:`Function`."""
+    """An enumeration of both libraries; `portadnn` names the class, `headers` are as those of a :class:`Function`.
+
+    Numbers of algorithms are `member` of the union in cudnnAlgorithm_t.
+    """
 
     topic: str
     cudnn: str | None
@@ -240,6 +243,7 @@ class Enumeration:
     miopen_headers: tuple[str, str] | None
     values: tuple[Value, ...]
     notes: tuple[Note, ...] = ()
+    member: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import capability_facts
 import pytest
 
 import portadnn as dnn
-from portadnn import capability
+from portadnn import capability, mapping
 from portadnn.capability.features import Feature, features
 from portadnn.capability.rules import is_fact
 from portadnn.capability.text import effects_of
@@ -275,9 +275,11 @@ def without_parts(rule):
 def idle_parts(table, rows):
     """Yield the rules and parts of rules without which the table agrees with all rows.
 
-    A backend's are those of its own file, which stand first; the files that it includes are others' as well.
+    A backend's are those of its own file and of the mapping table, which stand first; the files that it includes are
+    others' as well.
     """
-    own = capability.tables.files()[table.name].read_text("utf-8").count("[[rule]]") if table.runnable else None
+    file = capability.tables.files()[table.name].read_text("utf-8")
+    own = file.count("[[rule]]") + len(mapping.table().rules[table.name]) if table.runnable else None
     for i, rule in enumerate(table.rules[:own]):
         for less in without_parts(rule):
             left = () if less is None else (less,)
