@@ -246,7 +246,7 @@ def _conditions(values: Mapping[str, Any], prefix: str = "") -> tuple[Condition,
     return tuple(found)
 
 
-def _rule(values: dict[str, Any], where: str) -> Rule:
+def _rule(values: Mapping[str, Any], where: str) -> Rule:
     entry = dict(values)
     try:
         ops, answer = _listed(entry.pop("op")), entry.pop("answer")
