@@ -22,6 +22,7 @@ from ..migrate import config as configs
 from ..migrate.report import Report
 from ..migrate.reports.terminal import show
 from ..migrate.selection import one_of
+from .garbage import rarely_collected
 
 OFTEN = 0.1  # seconds between two drawings of the progress
 CLEAN, FOUND, USAGE = 0, 1, 2  # the last one also where calls may have been missed
@@ -108,6 +109,7 @@ def _start(paths: Sequence[str]) -> Path:
     return first if first.is_dir() else first.parent
 
 
+@rarely_collected()
 def check(asked: Asked) -> int:
     """Check, report, and return the exit code.
 

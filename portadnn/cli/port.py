@@ -11,11 +11,13 @@ from ..errors import BadParam, shown
 from ..migrate.files import discover
 from ..migrate.port import files
 from ..migrate.port.following import of_files
+from .garbage import rarely_collected
 
 DONE, MARKED, USAGE = 0, 1, 2
 TARGETS = ("miopen-3", "miopen-1", "cudnn-9")
 
 
+@rarely_collected()
 def port(
     paths: Sequence[Path],
     target: str = "miopen-3",

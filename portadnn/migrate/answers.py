@@ -144,6 +144,7 @@ class Port:
         self.event, self.target = event, target
         self.doubts: list[str] = []  # why the call is not sure
         self.rules: list[str] = []
+        self._pairs: dict[str, dict[str, str]] = {}  # of parameters, by the function of MIOpen
         self.entry = next(entry for entry in _entries(event.function, target) if self._fits(entry))
         self.row = mapping.table().by_cudnn.get(event.function)
 
@@ -227,14 +228,20 @@ class Port:
 
     def _theirs(self, function: mapping.Function) -> dict[str, str]:
         """Return cuDNN's parameters by MIOpen's, for the same argument."""
+        if function.name not in self._pairs:
+            self._pairs[function.name] = self._paired(function)
+        return self._pairs[function.name]
+
+    def _paired(self, function: mapping.Function) -> dict[str, str]:
         renamed = dict(self.row.renamed or {}) if self.row else {}
         renamed.update({ours: (theirs,) for ours, theirs in self.entry.get("rename", {}).items()})
         found: dict[str, str] = {}
         places = {p.name.lower(): p.name for p in function.latest}
         for parameter in self._ours():
             for name in (*renamed.get(parameter, ()), parameter):
-                if name.lower() in places and places[name.lower()] not in found:
-                    found[places[name.lower()]] = parameter
+                place = places.get(name.lower())
+                if place is not None and place not in found:
+                    found[place] = parameter
                     break
         return found
 

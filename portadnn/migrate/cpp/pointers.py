@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ... import mapping
 from ..program import Braces, Class, Declare, Expression, Name, Operation
@@ -11,16 +11,23 @@ from ..program import Braces, Class, Declare, Expression, Name, Operation
 _FUNCTION = rb"((?:cudnn|miopen)[A-Z]\w*)"
 _VARIABLE = rb"(?:\w+\s*(?:\.|->)\s*)*([A-Za-z_]\w*)"
 _WORD = re.compile(rb"(?:cudnn|miopen)[A-Z]")
-_PATTERNS = (  # the first group is the pointer, the second the function
-    # create = cudnnCreate;  .create = &cudnnCreate,  create = (create_t)cudnnCreate;
-    re.compile(
-        rb"([A-Za-z_]\w*)\s*(?:\[\s*\w*\s*\]\s*)?=\s*(?:\([^()=;]{1,120}\)\s*|\w+_cast\s*<[^<>;]{1,120}>\s*\(\s*)?&?\s*"
-        rb"(?:\w+::)*" + _FUNCTION + rb"\s*\)?\s*[;,}]"
+_GIVEN = (  # what is assigned, from the sign on: most of these are others; and how that which gets it ends before it
+    # create = cudnnCreate;  create[0] = &cudnnCreate,  create = (create_t)cudnnCreate;
+    (
+        re.compile(
+            rb"=\s*(?:\([^()=;]{1,120}\)\s*|\w+_cast\s*<[^<>;]{1,120}>\s*\(\s*)?&?\s*(?:\w+::)*"
+            + _FUNCTION
+            + rb"\s*\)?\s*[;,}]"
+        ),
+        re.compile(rb"([A-Za-z_]\w*)\s*(?:\[\s*\w*\s*\]\s*)?\Z"),
     ),
+    # create = (create_t)dlsym(library, "cudnnCreate");
+    (re.compile(rb"=\s*[^;={}\"]{0,300}\"" + _FUNCTION + rb"\"\s*\)"), re.compile(rb"([A-Za-z_]\w*)\s*\Z")),
+)
+_LONGEST_BEFORE = 300
+_PATTERNS = (  # the first group is the pointer, the second the function
     # cudnnStatus_t (*create)(cudnnHandle_t *) = cudnnCreate;
     re.compile(rb"\(\s*\*\s*([A-Za-z_]\w*)\s*\)\s*\([^;{}=]{0,2000}\)\s*=\s*&?\s*(?:\w+::)*" + _FUNCTION + rb"\s*[;,]"),
-    # create = (create_t)dlsym(library, "cudnnCreate");
-    re.compile(_VARIABLE + rb"\s*=\s*[^;={}\"]{0,300}\"" + _FUNCTION + rb"\"\s*\)"),
     # load(&create, "cudnnCreate")
     re.compile(rb"&\s*" + _VARIABLE + rb"\s*\)?\s*,\s*\"" + _FUNCTION + rb"\""),
 )
@@ -51,7 +58,8 @@ def pointed(code: bytes) -> dict[str, str]:
     if not _WORD.search(code):
         return {}
     found: dict[str, set[str]] = {}
-    pairs = [match.groups() for pattern in _PATTERNS for match in pattern.finditer(code)]
+    pairs: list[tuple[bytes, ...]] = list(_given(code))
+    pairs += [match.groups() for pattern in _PATTERNS for match in pattern.finditer(code)]
     pairs += [match.groups()[::-1] for pattern in _REVERSED for match in pattern.finditer(code)]
     table = mapping.table().functions
     pairs += [pair for pair in _pasted(code) if pair[1].decode() in table]
@@ -60,6 +68,15 @@ def pointed(code: bytes) -> dict[str, str]:
         if target in table and name != target and len(name) >= _SHORTEST:
             found.setdefault(name, set()).add(target)
     return {name: targets.pop() for name, targets in found.items() if len(targets) == 1 and name not in table}
+
+
+def _given(code: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield pointers that are assigned a function."""
+    for pattern, before in _GIVEN:
+        for match in pattern.finditer(code):
+            pointer = before.search(code, max(0, match.start() - _LONGEST_BEFORE), match.start())
+            if pointer:
+                yield pointer[1], match[1]
 
 
 def _pasted(code: bytes) -> list[tuple[bytes, bytes]]:

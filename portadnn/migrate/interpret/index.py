@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -64,6 +65,7 @@ class Index:
     _expressions: dict[tuple[str, str], list[tuple[Expression, Function]]] | None = None
     _passed: dict[tuple[str, int], list[Expression]] | None = None
     _pointed: frozenset[str] | None = None
+    _holders: Counter[str] | None = None  # how many classes have a member of a name
     _arguments: dict[tuple[int, int], set[str]] = field(default_factory=dict)
     _numbers: dict[str, dict[str, tuple[Constant, ...]]] = field(default_factory=dict)
     _parameters: frozenset[str] | None = None
@@ -178,8 +180,9 @@ class Index:
     def may_be_written(self, name: str) -> bool:
         """Whether a number is set through its address, or in a function that was not read."""
         if self._pointed is None:
-            self._pointed = frozenset(name for known in self.all for name in pointed_at(known.function.body))
-        return name in self._pointed or any(name in unit.left_out for unit in self.units)
+            pointed = frozenset(name for known in self.all for name in pointed_at(known.function.body))
+            self._pointed = pointed.union(*(unit.left_out for unit in self.units))
+        return name in self._pointed
 
     def constants_of(self, class_name: str, member: str) -> tuple[str, ...]:
         """Return the enumerators that the program gives a member of a class; none where it gives it anything else."""
@@ -191,7 +194,10 @@ class Index:
         """Return the algorithms by name that the program gives a member of a class, among whatever else."""
         given = self._given_members()
         found = set(given.get((class_name, member), ()))
-        if sum(any(one.name == member for one in some[0][0].members) for some in self.classes.values()) == 1:
+        if self._holders is None:
+            first = (some[0][0] for some in self.classes.values())
+            self._holders = Counter(name for class_ in first for name in {one.name for one in class_.members})
+        if self._holders[member] == 1:
             found |= given.get(("", member), set())
         return tuple(sorted(name for name in found if "_ALGO_" in name or name.startswith("miopenConv")))
 

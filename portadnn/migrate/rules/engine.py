@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ..events import Argument, Event, Place
 from ..findings import Certainty, Finding
@@ -110,7 +110,7 @@ def hits(case: Case, situation: Situation) -> Iterator[Hit]:
     possible = holds is None or free is None
     for hit in case.check.look(situation) if case.check else (Hit(),):
         certainty: Certainty = "possible" if possible else hit.certainty
-        yield replace(hit, certainty=certainty)
+        yield hit if hit.certainty == certainty else replace(hit, certainty=certainty)
 
 
 def _finding(rule: Rule, case: Case, hit: Hit, situation: Situation, title: str) -> Finding:
@@ -145,35 +145,39 @@ def fill(text: str, situation: Situation, words: Mapping[str, str]) -> str:
     ``{mode}`` is the argument's text, ``{beta.value}`` what is known of its value, ``{xDesc.format}`` what was set on
     the descriptor, ``{a|b}`` the first of the two that the function has.
     """
-    return _Filler(situation, words).vformat(text, (), {})
+    pieces = (piece + (_word(word, situation, words) if word else "") for piece, word in _pieces(text))
+    return "".join(pieces)
 
 
-class _Filler(string.Formatter):
-    def __init__(self, situation: Situation, words: Mapping[str, str]) -> None:
-        self._situation, self._words = situation, words
+@functools.cache
+def _pieces(text: str) -> tuple[tuple[str, str | None], ...]:
+    """Return the pieces of a text, each with the word in braces behind it."""
+    return tuple((piece, word) for piece, word, _, _ in string.Formatter().parse(text))
 
-    def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[Any, str]:
-        """Return what stands for a word."""
-        if field_name in self._words:
-            return self._words[field_name], field_name
-        names = field_name.split("|")
-        for name in names:
-            parameter, _, attribute = name.partition(".")
-            argument = self._situation.argument(parameter)
-            if argument is not None:
-                return self._said(name, attribute, argument), field_name
-        return names[0].partition(".")[0], field_name
 
-    def _said(self, name: str, attribute: str, argument: Argument) -> str:
-        written = " ".join(argument.text.split())
-        if not attribute:
-            return written
-        value = argument.read if attribute == "value" else self._situation.field(name)
-        shown = show(value)
-        if not shown and attribute != "value":
-            some = " or ".join(dict.fromkeys(filter(None, map(show, value.options))))
-            return f"perhaps {some}" if some else "?"
-        return shown or written
+def _word(word: str, situation: Situation, words: Mapping[str, str]) -> str:
+    """Return what stands for a word."""
+    if word in words:
+        return words[word]
+    names = word.split("|")
+    for name in names:
+        parameter, _, attribute = name.partition(".")
+        argument = situation.argument(parameter)
+        if argument is not None:
+            return _said(name, attribute, argument, situation)
+    return names[0].partition(".")[0]
+
+
+def _said(name: str, attribute: str, argument: Argument, situation: Situation) -> str:
+    written = " ".join(argument.text.split())
+    if not attribute:
+        return written
+    value = argument.read if attribute == "value" else situation.field(name)
+    shown = show(value)
+    if not shown and attribute != "value":
+        some = " or ".join(dict.fromkeys(filter(None, map(show, value.options))))
+        return f"perhaps {some}" if some else "?"
+    return shown or written
 
 
 def show(value: Value) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable, Iterator, Sequence
-from fnmatch import fnmatchcase
+from fnmatch import translate
 
 from ... import mapping
 from .. import versions
@@ -21,15 +23,22 @@ def functions(library: Library, patterns: Sequence[str]) -> Iterator[str]:
     ValueError
         One stands for none.
     """
-    known = [f.name for f in mapping.table().functions.values() if f.library == library]
     for words in patterns:
-        pattern, _, rest = words.partition(" ")
-        if rest and rest not in WORDS:
-            raise ValueError(f"{rest!r} is none of {', '.join(WORDS)}")
-        chosen = [name for name in known if fnmatchcase(name, pattern) and (not rest or _is(name, WORDS[rest]))]
-        if not chosen:
-            raise ValueError(f"no function of {library} is called {words!r}")
-        yield from chosen
+        yield from _chosen(library, words)
+
+
+@functools.cache
+def _chosen(library: Library, words: str) -> tuple[str, ...]:
+    """Return the functions that one pattern stands for: many rules are about the same."""
+    pattern, _, rest = words.partition(" ")
+    if rest and rest not in WORDS:
+        raise ValueError(f"{rest!r} is none of {', '.join(WORDS)}")
+    fits = re.compile(translate(pattern)).match
+    known = (f.name for f in mapping.table().functions.values() if f.library == library)
+    chosen = tuple(name for name in known if fits(name) and (not rest or _is(name, WORDS[rest])))
+    if not chosen:
+        raise ValueError(f"no function of {library} is called {words!r}")
+    return chosen
 
 
 def _is(name: str, test: Callable[[mapping.Function], bool]) -> bool:
