@@ -17,7 +17,7 @@ import pairwise
 import personas
 import pytest
 import vendor
-from where import with_optimiser
+from where import ALL, with_optimiser
 
 import portadnn as dnn
 from portadnn import diff
@@ -183,9 +183,6 @@ def _demands(case, alone=False):
     return pairwise.demands_of_line(case.line, alone=alone, data=case.data, alias=case.alias)
 
 
-_ALL = os.environ.get("PORTADNN_TEST_ALL") == "1"  # as `make test-all` has it
-
-
 def over(table, kernels=False):
     """Parametrise a test with ``handle`` and ``case``: the cases of the table on every target.
 
@@ -201,8 +198,8 @@ def over(table, kernels=False):
         if target.schedule is not None:  # a CPU
             rows = [rows[at] for at in pairwise.cover([_demands(case) for case in rows])]
         usual = pairwise.marks([_demands(case, alone=target.schedule is not None) for case in rows])
-        compiled = pairwise.modes_of_line if _ALL else pairwise.layouts_of_line
-        run = [at for at, marks in enumerate(usual) if _ALL or not marks]
+        compiled = pairwise.modes_of_line if ALL else pairwise.layouts_of_line
+        run = [at for at, marks in enumerate(usual) if ALL or not marks]
         in_full = {run[at] for at in pairwise.cover([compiled(rows[at].line) for at in run])}
         for at, (case, marks) in enumerate(zip(rows, usual, strict=True)):
             marks = marks or [pytest.mark.long] * case.long

@@ -14,6 +14,7 @@ import portadnn as dnn
 from portadnn.registry import default_backend_names, get_backend
 
 _CHOSEN = os.environ.get("PORTADNN_TEST_BACKENDS")
+ALL = os.environ.get("PORTADNN_TEST_ALL") == "1"  # as `make test-all` has it
 BACKENDS = default_backend_names() if _CHOSEN is None else tuple(filter(None, _CHOSEN.replace(" ", "").split(",")))
 
 
