@@ -1,7 +1,8 @@
 """Faults in the styles in which programs are written: each is found in its line, and nothing is told where it is not.
 
 ``styles.txt`` holds small programs behind ``=== name``; ``//! V15 -V37`` behind a line says which rules are told of
-it, and which (with a minus) are not. ``styles_files.txt`` holds programs of several files, each behind ``--- name``.
+it, and which (with a minus) are not. ``styles_files.txt`` holds programs of several files, each behind ``--- name``;
+``styles_wrappers.txt`` has what classes, templates and records put around descriptors.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from portadnn import migrate
 FOLDER = Path(__file__).parent
 PROGRAMS = [
     tuple(part.split("\n", 1))
-    for name in ("styles.txt", "styles_files.txt")
+    for name in ("styles.txt", "styles_files.txt", "styles_wrappers.txt")
     for part in re.split(r"^=== ", (FOLDER / name).read_text(), flags=re.MULTILINE)[1:]
 ]
 

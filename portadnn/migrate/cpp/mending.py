@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ..libraries import CALLED
 from .sheet import Brackets, Sheet
@@ -34,13 +34,20 @@ _NOT_MACROS = frozenset(
 )
 
 
-def mend(sheet: Sheet) -> set[int]:
-    """Change what stands in the way of parsing; return where what stood in checking macros begins: blocks, calls."""
+def mend(sheet: Sheet, assigning: Iterable[str] = ()) -> set[int]:
+    """Change what stands in the way of parsing; return where what stood in checking macros begins: blocks, calls.
+
+    `assigning` are the macros that end in an assignment: ``#define CK result =``.
+    """
     mask = sheet.mask
     _each(sheet, _LAUNCH, lambda m: m.span(), b"<<<")
     _each(sheet, _NOISE, lambda m: m.span())
     _each(sheet, _CLASS, lambda m: m.span("macro"))
     checked: set[int] = set()
+    for name in assigning:
+        for match in list(re.finditer(rb"\b%s\s+(?=(?:cudnn|miopen)[A-Z]\w*\s*\()" % name.encode(), mask)):
+            sheet.blank(*match.span())
+            checked.add(match.end())
     if b"{" not in mask:
         return checked
     brackets = Brackets(mask)

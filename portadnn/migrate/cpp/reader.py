@@ -28,6 +28,7 @@ from .text import Text, count_lines
 LARGEST = 6 << 20  # bytes; of nothing but calls, 8 MiB take 1.8 GB of memory to follow
 SECONDS = 30.0  # of processor time
 _INSTANTIATES = re.compile(rb"\btemplate\b[^<;]*<\s*double\s*>")
+_ASSIGNMENT = re.compile(rb"[\w.>\s-]+=\s*")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -179,9 +180,14 @@ class _Reading:
         context.code = b""
         unit.functions += read[0][0] if len(read) == 1 else merge.functions(read)
 
+    def _assigning(self) -> list[str]:
+        """Return the macros that end in an assignment, which has what stands behind them for its value."""
+        macros = (macro for macro in self.prepared.macros if macro.parameters is None)
+        return [m.name for m in macros if _ASSIGNMENT.fullmatch(self.text.code, m.start, m.end)]
+
     def _variant(self, variant: Variant, target: Unit, groups: dict[int, Group]) -> None:
         context = self.context
-        context.checked = mend(variant.sheet)
+        context.checked = mend(variant.sheet, self._assigning())
         context.code = bytes(variant.sheet.code)
         context.shift = context.depth = 0
         root = parse(context.code, self.deadline)

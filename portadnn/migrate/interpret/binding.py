@@ -12,6 +12,9 @@ from .library_calls import LibraryCalls
 from .memory import Frame
 from .texts import unparsed
 
+Bound = Sequence[tuple[str | None, Value]]  # what a call gives: the caller's variable, and its value
+_TYPES = ("typename", "class")
+
 
 class Binding(LibraryCalls):
     """Binds parameters to what a call gives."""
@@ -25,7 +28,17 @@ class Binding(LibraryCalls):
         values = [known(name) for name in names if name] + ([] if "" not in names else [UNKNOWN])
         return self.joined([*values, *([] if default is None else [self.evaluate(default)])])
 
-    def bind_template(self, frame: Frame, called: Known, this: str) -> None:
+    def _deduced(self, function: Function, name: str, bound: Bound) -> str:
+        """Return the type that a template's parameter has by the arguments of a call: of those that are variables."""
+        for parameter, (path, value) in zip(function.parameters, bound, strict=False):
+            if types.innermost(parameter.type) == name:
+                type_ = self.types.get(path, "") if path is not None else value.type
+                inner = types.innermost(self.index.concrete(type_))
+                if inner and not self.index.is_parameter(inner) and not types.is_pair(inner):
+                    return inner
+        return ""
+
+    def bind_template(self, frame: Frame, called: Known, this: str, bound: Bound) -> None:
         """Bind what the parameters of a template stand for: of a function as it is called, of a class as it is made."""
         given, self.template_given = self.template_given, ""
         declared = list(called.function.template)
@@ -39,7 +52,8 @@ class Binding(LibraryCalls):
         given_to = dict(pairs)
         for text in declared:
             kind, name = text.split()[0], text.split()[-1]
-            argument = self.frame.generic.get(given_to.get(text, ""), given_to.get(text, ""))
+            said = given_to.get(text, "") or (self._deduced(called.function, name, bound) if kind in _TYPES else "")
+            argument = self.frame.generic.get(said, said)
             value: Value | None = None
             if argument:
                 frame.generic[name] = argument
@@ -58,7 +72,7 @@ class Binding(LibraryCalls):
         frame: Frame,
         function: Function,
         arguments: Sequence[Expression],
-        bound: Sequence[tuple[str | None, Value]],
+        bound: Bound,
     ) -> None:
         """Bind what a template's last parameter, ``Args... args``, is given: each as a variable of its own."""
         if not function.parameters or not function.parameters[-1].type.endswith("..."):

@@ -104,6 +104,8 @@ class Calls(Binding):
         if class_ is not None:
             path = f"{name}~{self.fresh()}"
             self.types[path] = name
+            if call.text.endswith(("()", "{}")) and not self.index.special(name, "constructor"):
+                self.zero(path)
             self.construct(path, name, call.arguments)
             return pointer(path, name) if call.new else unknown(path, name)
         pointed = self.pointed(call.callee) if isinstance(call.callee, Name) and not call.new else ""
@@ -130,14 +132,17 @@ class Calls(Binding):
 
     def _candidates(self, full_name: str, name: str, count: int) -> list[Known]:
         owner = types.owner_of(full_name)
+        owner = types.simple(self.frame.generic.get(owner, owner))
         if owner in self.index.classes:
             return fitting(self.index.found_methods(owner, name), count)
+        if owner and self.index.is_parameter(owner):  # whatever class it stands for
+            return fitting([known for known in self.index.methods_named(name) if known.function.static], count)
         if not owner and self.frame.this_class:
             object_ = self.class_at(self.frame.this)  # of a class derived from the method's, where it is virtual
             for class_name in (self.frame.this_class if object_ is None else object_.name, self.frame.this_class):
                 found = fitting(self.index.found_methods(class_name, name), count)
                 if found:
-                    return found
+                    return self._with_overriding(found, class_name, name) if self.frame.this == "this" else found
             overriding = fitting(self.index.overriding(self.frame.this_class, name), count)
             if overriding:  # a pure virtual one
                 return overriding
@@ -152,10 +157,19 @@ class Calls(Binding):
             return loaded
         if path is not None and class_ is not None:
             found = fitting(self.index.found_methods(class_.name, name), len(call.arguments))
+            found = self._with_overriding(found, class_.name, name) if path == "this" else found
             found = found or fitting(self.index.overriding(class_.name, name), len(call.arguments))
             if found:
                 return self._follow_any(found, call, path)
         return self.outside(call, name, use)
+
+    def _with_overriding(self, found: list[Known], class_name: str, name: str) -> list[Known]:
+        """Add what derived classes return in place of a method, of an object that nobody was seen to make."""
+        if any(known.leads or known.function.kind != "method" for known in found):
+            return found
+        count = len(found[0].function.parameters) if found else 0
+        others = fitting(self.index.overriding(class_name, name), count)
+        return [*found, *(known for known in others if not known.leads and known not in found)]
 
     def overloaded(self, operator: str, operand: Expression, whole: Expression) -> Value | None:
         """Follow an operator that a class of the program defines; None where the operand is of no such class."""
@@ -259,7 +273,7 @@ class Calls(Binding):
         self.turns += 1
         frame = Frame(self.turns, called.unit, called.label, called.function, this, types.simple(called.function.owner))
         self.template_given = given_to_template
-        self.bind_template(frame, called, this)
+        self.bind_template(frame, called, this, bound)
         self.bind_pack(frame, called.function, arguments, bound)
         for i, parameter in enumerate(called.function.parameters):
             path, given = bound[i] if i < len(bound) else _NOTHING

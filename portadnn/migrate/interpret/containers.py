@@ -68,6 +68,8 @@ class Containers(Calls):
 
     def method_of_value(self, call: Invocation, name: str, base: Value, own: str | None) -> Value | None:
         """Follow a method of an optional, which is followed as the value that it holds."""
+        if name == "value_or" and len(call.arguments) == 1 and base.kind == "unknown":
+            return self.joined([base, self.evaluate(call.arguments[0])])
         if own is None or not all(option.kind == "known" for option in base.options):
             return None
         if name in ("value", "get") and not call.arguments:

@@ -47,6 +47,8 @@ class Walk(Statements):
         groups = grouped(self._entries(), self.index)
         for group in sorted(groups, key=lambda group: group[0].function.name != "main"):
             self._group(group)
+            for known in group:
+                self._for_double(known)
         for name, file in self._classes():
             self._class(name, file)
         left = [known for known in self.index.all if known.leads]
@@ -166,11 +168,15 @@ class Walk(Statements):
         if this:
             self.types[this] = known.function.owner
         self._guarded(known, this)
+        self._for_double(known)
+
+    def _for_double(self, known: Known) -> None:
+        """Follow a function template once more for double, where the program has it for that."""
         name = types.simple(known.function.name)
-        if not this and (doubled := self.index.doubled(name, known.function.template)):
+        if not self._is_method(known) and (doubled := self.index.doubled(name, known.function.template)):
             self._start(known)
             self.template_given = f"{name}{doubled}"
-            self._guarded(known, this)
+            self._guarded(known, "")
 
     def _guarded(self, known: Known, this: str) -> Value:
         """Follow a function from its start and return what it gives; a failure ends only it."""
@@ -255,18 +261,26 @@ class Walk(Statements):
         owner = types.simple(known.function.owner)
         later = (name for class_ in self.index.lineage(owner) for name in self.index.given_later(class_.name))
         for name in later:
-            path = self.member_path("this", name)
+            path = self._path_in_this(name)
             value = self.state.variables.get(path)
-            if value is not None and value.is_null and (value.data is None or is_integer(value.type)):
-                self.state.variables[path] = unknown(path, types.bare(self.types.get(path, "")))
+            type_ = types.bare(self.types.get(path, ""))
+            if value is not None and _comes_later(value, type_):
+                self.state.variables[path] = unknown(path, type_)
         for name, constants in self.index.numbers_of(owner).items():
-            path = self.member_path("this", name)
+            path = self._path_in_this(name)
             value = self.state.variables.get(path)
             if value is not None and all(isinstance(o.data, int | float) for o in value.options):
                 type_ = types.bare(self.types.get(path, ""))
                 if not is_integer(type_):
                     others = [self.cast(known_value(c.value, c.type), type_) for c in constants]
                     self.state.variables[path] = self.joined([value, *others])
+
+    def _path_in_this(self, name: str) -> str:
+        """Return the path of a member, or of one of an object that is a member: ``options_.beta``."""
+        path = "this"
+        for part in name.split("."):
+            path = self.member_path(path, part)
+        return path
 
     def _ordered(self, name: str) -> list[Known]:
         """Return a class's methods, its bases' too, in the order in which a program would call them."""
@@ -327,6 +341,14 @@ def _given(name: str, text: str) -> list[str]:
 def _signature(known: Known) -> tuple[str, str, int]:
     function = known.function
     return (types.simple(function.name), function.kind, len(function.parameters))
+
+
+def _comes_later(value: Value, type_: str) -> bool:
+    """Whether a member's first value stands for one that a setter gives: NULL, 0, a choice of the program's own."""
+    if value.is_null and (value.data is None or is_integer(value.type)):
+        return True
+    is_number = is_integer(type_) or type_ in ("float", "double")
+    return value.kind == "known" and isinstance(value.data, int) and bool(type_) and (type_ == "bool" or not is_number)
 
 
 def _again(known: Known, methods: list[Known]) -> bool:

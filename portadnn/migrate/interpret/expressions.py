@@ -295,7 +295,7 @@ class Expressions(Globals):
         """Return the address of another element of an array."""
         if sign == "+" and base.kind == "pointer" and offset.kind in ("known", "unknown"):
             path = str(base.data)
-            if self.types.get(path, "").endswith("]"):
+            if self.types.get(path, "").endswith("]") or types.is_array(self.types.get(path, "")):
                 return pointer(self.element_path(path, offset), base.type)
             if path.endswith("]"):
                 return pointer(self.element_behind(path, offset), base.type)
@@ -346,6 +346,8 @@ class Expressions(Globals):
             inner = types.pointee(self.types.get(path, ""))
             if inner and self.index.class_of(inner) is not None and self.state.things[value.data].kind == "memory":
                 self.types[value.data] = inner
+                if value.data.startswith("calloc"):
+                    self.zero(value.data)
         if value.kind == "items":
             class_ = self.class_at(path)
             type_ = self.types.get(path, "")
@@ -354,6 +356,7 @@ class Expressions(Globals):
                     self.assign(self.member_path(path, name), part)
                 return
             if class_ is not None and not types.pointee(type_):
+                self.zero(path)
                 for name, part in self._by_member(class_, value):
                     self.assign(self.member_path(path, name), part)
                 return

@@ -129,7 +129,9 @@ class Globals(Memory):
             return None
         if has_calls(declared.value) or isinstance(declared.value, Braces):
             return None
-        return self.cast(self.evaluate(declared.value), declared.type)
+        value = self.cast(self.evaluate(declared.value), declared.type)
+        later = _CONSTANT.search(declared.type) is None and value.kind == "known"
+        return None if later and isinstance(value.data, int) and value.data == 0 else value  # callers outside set it
 
 
 def _matches(declared: str, name: str) -> bool:

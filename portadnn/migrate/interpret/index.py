@@ -137,6 +137,10 @@ class Index:
             self._methods_by_class[name] = by_class
         return self._methods_by_class[name].get(id(self.class_named(name)), [])
 
+    def methods_named(self, name: str) -> list[Known]:
+        """Return the methods of a name, of whatever class."""
+        return [known for known in self.functions.get(name, ()) if known.function.owner]
+
     def free_functions(self, name: str) -> list[Known]:
         """Return the functions of a name that are no methods: those of this file, else of the nearest ones."""
         if name not in self._near_functions:

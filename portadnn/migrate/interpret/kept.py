@@ -9,6 +9,8 @@ from ..model.state import Thing
 from ..values import POSSIBLY, Value, join
 
 _MOST_AGAIN = 50
+_HANDED = frozenset({"rnn"})  # kinds of descriptors that rules ask how they were set where they are used
+_FEW = 3  # settings that a program has of a kind
 
 
 def _nothing() -> None:
@@ -38,6 +40,11 @@ class KeptSettings:
             constants = {option.data for option in value.options if option.kind == "known"}
             if len(constants) == len(value.options) and all(isinstance(one, str) for one in constants):
                 fields.setdefault(name, set()).update(constants)
+
+    def note_kind(self, thing: Thing) -> None:
+        """Note what a descriptor was set to of a kind that functions hand to each other."""
+        if thing.kind in _HANDED:
+            self.note("", thing.kind, thing)
 
     def _is_set(self, class_name: str, path: str) -> None:
         """Note that what is followed now sets a member; that it read it before, as to make it, says nothing then."""
@@ -71,6 +78,19 @@ class KeptSettings:
     def algorithms(self, class_name: str, path: str) -> tuple[Value, ...]:
         """Return what calls and constants an algorithm in a member was set from until now."""
         return tuple(self._algorithms.get((class_name, _member(path)), ()))
+
+    def of_kind(self, kind: str) -> dict[str, Value]:
+        """Return what a descriptor that came from outside possibly is set to: what those of its kind are."""
+        if kind not in _HANDED:
+            return {}
+        found = self._set.get(("", kind), {})
+        if not found:
+            self.want("", kind)
+        return {
+            name: join([*(Value("known", constant) for constant in sorted(constants)), POSSIBLY])
+            for name, constants in found.items()
+            if 0 < len(constants) <= _FEW
+        }
 
     def of(self, class_name: str, path: str) -> dict[str, Value]:
         """Return what a member's descriptor possibly is set to."""

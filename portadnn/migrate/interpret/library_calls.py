@@ -142,7 +142,8 @@ class LibraryCalls(Objects):
             arguments = tuple(replace(argument, place=where) for argument in arguments)
         status = self.emit(name, arguments, call.span, call.text, self._status(use), where, written=written)
         if arguments and _SETS.match(name):
-            self._keep_settings(call.arguments[0], arguments[0].value)
+            place = 1 if len(arguments) > 1 and self._is_handle(arguments[0].value) else 0  # as RNNs' do
+            self._keep_settings(call.arguments[place], arguments[place].value)
         return status
 
     def _is_behind_another(self, name: str, arguments: tuple[Expression, ...]) -> bool:
@@ -246,6 +247,10 @@ class LibraryCalls(Objects):
             return False
         return any(str(value.data).partition("[")[0] == f"{p.name}#{self.frame.turn}" for p in function.parameters)
 
+    def _is_handle(self, value: Value) -> bool:
+        held = self.state.things.get(value.data) if value.kind == "thing" else None
+        return held is not None and held.kind == "handle"
+
     def _holder(self, value: Value) -> str:
         """Return the class of the object in which a variable or a thing lies."""
         path = str(value.data).partition("@")[0] if value.kind in ("pointer", "thing") else ""
@@ -259,6 +264,8 @@ class LibraryCalls(Objects):
         place = self.place(expression) if isinstance(expression, Name | Member) else None
         for option in value.options:
             set_ = self.state.things.get(option.data) if option.kind == "thing" else None
+            if set_ is not None:
+                self.kept.note_kind(set_)
             for path in () if set_ is None else dict.fromkeys((set_.id.partition("@")[0], place or "")):
                 if set_ is not None and (class_ := self.class_at(parent_of(path))) is not None:
                     self.kept.note(class_.name, path, set_)

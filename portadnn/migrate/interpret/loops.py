@@ -35,6 +35,10 @@ class Loops(Outside):
     ends: list[Ends]
 
     @abstractmethod
+    def declare_parts(self, names: str, value: Value | None) -> None:
+        """Declare the variables of ``auto [a, b] = ...``, by their names in brackets."""
+
+    @abstractmethod
     def run_all(self, block: Block) -> None:
         """Follow a block's statements in the scope that is open."""
 
@@ -181,11 +185,14 @@ class Loops(Outside):
 
     def _bind_range(self, statement: Loop, place: str | None, index: Value, element: Value | None) -> None:
         name = statement.variable
+        path = self.element_path(place, index) if place is not None else f"{name}#{self.frame.turn}"
+        if name.startswith("["):  # for (auto &[a, b] : table)
+            held = element if place is None or element is None or element.kind == "items" else None
+            self.declare_parts(name, held or unknown(path))
+            return
         if place is not None:
-            path = self.element_path(place, index)
             self.frame.scopes[-1][name] = path
             return
-        path = f"{name}#{self.frame.turn}"
         self.frame.scopes[-1][name] = path
         self.state.variables[path] = unknown(f"{name}~{self.fresh()}") if element is None else element
 

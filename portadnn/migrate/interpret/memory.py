@@ -174,7 +174,7 @@ class Memory:
         """Return what a descriptor that came from outside in a member of an object possibly is set to."""
         class_ = self.class_at(parent_of(path)) if (kind and not path.startswith("this->")) or "." in path else None
         if class_ is None:
-            return {}
+            return self.kept.of_kind(kind)
         found = self.kept.of(class_.name, path)
         if not found:
             self.kept.want(class_.name, path)
@@ -367,7 +367,9 @@ class Memory:
         """Set a variable to a value; arrays and objects are set element by element."""
 
     def write_elements(self, path: str, values: list[Value]) -> None:
-        """Set the elements of an array from the first on, and its length."""
+        """Set the elements of an array from the first on, and its length; std::array has braces of its own around."""
+        if len(values) == 1 and values[0].kind == "items" and types.is_fixed_array(self.types.get(path, "")):
+            values = list(values[0].data)
         for i, value in enumerate(values[:_LONGEST_ARRAY]):
             element = self.element_path(path, known(i))
             if value.kind == "items":
@@ -375,6 +377,19 @@ class Memory:
             else:
                 self.write(element, value)
         self.write(f"{path}.#length", known(len(values), "size_t"))
+
+    def zero(self, path: str) -> None:
+        """Let a floating-point number be 0, and those in an object that nothing else initialised."""
+        class_ = self.class_at(path) if path else None
+        if class_ is None:
+            paths = [path]
+        else:
+            members = self.index.members(class_.name)
+            paths = [self.member_path(path, member.name) for member in members if member.value is None]
+        for one in paths:
+            type_ = types.bare(self.types.get(one, ""))
+            if type_ in ("float", "double"):
+                self.write(one, known(0, type_))
 
 
 def is_enumeration(type_: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..events import Place
 from ..model.state import State, meet
-from ..program import Braces, Class, Declare, Expression, Function, Invocation, Name
+from ..program import Braces, Class, Declare, Expression, Function, Index, Invocation, Member, Name
 from ..values import Value, join
 from . import types
 from .expressions import Expressions
@@ -100,8 +100,18 @@ class Objects(Expressions):
                 for member, value in zip(class_.members, values, strict=False):
                     self.assign(self.member_path(path, member.name), value)
             return
+        found = self._copying_or_not(found, class_, arguments[0]) if len(arguments) == 1 else found
         call = Invocation(Name(class_.name, class_.span), arguments, class_.span)
         self.follow(self.suited(found, call)[0], arguments, None, path)
+
+    def _copying_or_not(self, found: list[Known], class_: Class, argument: Expression) -> list[Known]:
+        """Leave out the constructors that copy or move another object where the argument is none, and the others."""
+        copying = [k for k in found if self.index.class_of(k.function.parameters[0].type) is class_]
+        others = [k for k in found if k not in copying]
+        if not copying or not others or isinstance(argument, Invocation):
+            return found
+        path = self.place(argument) if isinstance(argument, Name | Member | Index) else None
+        return copying if path is not None and self.class_at(path) is class_ else others
 
     def make_bases(self, path: str, class_: Class | None) -> None:
         """Make the bases of an object whose class has no constructor of its own."""
@@ -125,8 +135,16 @@ class Objects(Expressions):
         if class_ is None or types.pointee(types.bare(member.type)) or member.array:
             return
         constructors = self.index.special(class_.name, "constructor")
-        if any(known_.leads or len(class_.members) <= _FEW_MEMBERS for known_ in constructors):
+        if not constructors:
+            self._give_numbers(path, class_)
+        elif any(known_.leads or len(class_.members) <= _FEW_MEMBERS for known_ in constructors):
             self.construct(path, class_.name, member.arguments)
+
+    def _give_numbers(self, path: str, class_: Class) -> None:
+        """Give floating-point members of a record the values of their declarations."""
+        for member in class_.members:
+            if member.value is not None and types.bare(member.type) in ("float", "double"):
+                self.assign(self.member_path(path, member.name), self.cast(self.evaluate(member.value), member.type))
 
     def initialise(self, function: Function) -> None:
         """Follow a constructor's initializers: bases and members, and those members that it does not name."""

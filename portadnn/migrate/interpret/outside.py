@@ -75,6 +75,8 @@ class Outside(Containers):
             return self._allocate(call)
         if short in _RETURNS_MEMORY:
             return self._returned_memory(call, short)
+        if short == "memset" and len(call.arguments) == 3 and self._zeroed(call):
+            return UNKNOWN
         if _FREES.match(short) and call.arguments:
             return self._free(call)
         if short in ("make_unique", "make_shared"):
@@ -87,6 +89,8 @@ class Outside(Containers):
             return self.invoke(Invocation(call.arguments[0], call.arguments[1:], call.span, call.text), use)
         if short == "bind" and call.arguments and (bound := self._bound_call(call)) is not None:
             return self.invoke(bound, "checked")
+        if short == "apply" and len(call.arguments) == 2 and (parts := self._of_tuple(call.arguments[1])):
+            return self.invoke(Invocation(call.arguments[0], parts, call.span, call.text), use)
         if short in _SEARCHES and call.arguments and (found := self._searched(call)) is not None:
             return found
         if short == "visit" and len(call.arguments) == 2:
@@ -109,11 +113,33 @@ class Outside(Containers):
             return self.start_thread(call.arguments, pthread=short == "pthread_create")
         return self._unfollowed(call, short)
 
+    def _of_tuple(self, argument: Expression) -> tuple[Expression, ...]:
+        """Return the parts of a tuple, each as a variable of its own; none where they are not known."""
+        value = self.evaluate(argument)
+        result = []
+        for part in value.data if value.kind == "items" else ():
+            name = f"part~{self.fresh()}"
+            self.frame.scopes[0][name] = name
+            self.state.variables[name] = part
+            result.append(Name(name, argument.span))
+        return tuple(result)
+
+    def _zeroed(self, call: Invocation) -> bool:
+        """Whether ``memset`` makes numbers 0: floating-point ones, which stand for nothing that comes later."""
+        target, byte, _ = (self.evaluate(argument) for argument in call.arguments)
+        if target.kind not in ("pointer", "thing", "unknown") or target.data is None or not byte.is_null:
+            return False
+        self.zero(self.behind(target, ""))
+        return True
+
     def _bound_call(self, call: Invocation) -> Invocation | None:
         """Return the call that ``std::bind(f, x)`` or ``std::bind(&Class::method, object, x)`` keeps for later."""
         function, *rest = call.arguments
         function = function.operands[0] if isinstance(function, Operation) else function
-        if not isinstance(function, Name) or self.index.is_library(types.simple(function.name)):
+        if not isinstance(function, Name):
+            return None
+        later = any(isinstance(one, Name) and re.fullmatch(r"_\d", types.simple(one.name)) for one in rest)
+        if self.index.is_library(types.simple(function.name)) and not later:
             return None
         if not rest or types.owner_of(function.name) not in self.index.classes:
             return Invocation(function, tuple(rest), call.span, call.text)

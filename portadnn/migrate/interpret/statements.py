@@ -172,7 +172,7 @@ class Statements(Loops):
             self.start_thread(statement.arguments)
             return
         if statement.name.startswith("["):
-            self._declare_parts(statement, value)
+            self.declare_parts(statement.name, value)
             return
         self.frame.scopes[-1][statement.name] = path
         self.frame.declared.append(path)
@@ -186,11 +186,11 @@ class Statements(Loops):
         else:
             self._make(path, statement)
 
-    def _declare_parts(self, statement: Declare, value: Value | None) -> None:
-        """Follow ``auto [a, b] = ...``."""
-        given = value.data if value is not None and value.kind == "items" else ()
+    def declare_parts(self, names: str, value: Value | None) -> None:
+        """Declare the variables of ``auto [a, b] = ...``, by their names in brackets."""
+        given = self._items_of(value)
         places = self._parts_of(value) if value is not None and not given else []
-        for i, name in enumerate(statement.name.strip("[]").split(",")):
+        for i, name in enumerate(names.strip("[]").split(",")):
             path = f"{name}#{self.frame.turn}"
             self.frame.scopes[-1][name] = path
             self.frame.declared.append(path)
@@ -200,6 +200,13 @@ class Statements(Loops):
                 self.state.variables[path] = given[i]
             elif i < len(places):
                 self.frame.scopes[-1][name] = places[i]
+
+    def _items_of(self, value: Value | None) -> Sequence[Value]:
+        """Return the parts of braces or of a tuple; of one of several, what each part may be."""
+        rows = [option.data for option in value.options if option.kind == "items"] if value is not None else []
+        if value is None or not rows or len(rows) < len(value.options) or len({len(row) for row in rows}) > 1:
+            return ()
+        return [self.joined(column) for column in zip(*rows, strict=True)]
 
     def _parts_of(self, value: Value) -> list[str]:
         """Return the paths of the parts of an object that ``auto [a, b]`` names."""

@@ -76,6 +76,12 @@ def is_array(type_: str) -> bool:
 
 
 @functools.cache
+def is_fixed_array(type_: str) -> bool:
+    """Whether it is a ``std::array``."""
+    return re.match(r"(?:std::)?array\s*<", bare(type_)) is not None and is_array(type_)
+
+
+@functools.cache
 def is_map(type_: str) -> bool:
     """Whether it is a map of the standard library, or one like it."""
     return _MAPS.match(bare(type_)) is not None and not type_.rstrip().endswith("*")

@@ -72,7 +72,13 @@ def _last(node: ast.expr | None) -> str:
 
 
 def _is_of_constants(table: ast.Dict) -> bool:
-    return bool(table.values) and None not in table.keys and all(isinstance(v, _CONSTANTS) for v in table.values)
+    return bool(table.values) and None not in table.keys and all(map(_is_constant, table.values))
+
+
+def _is_constant(value: ast.expr) -> bool:
+    """Whether it is a number, a name, or an entry of a binding's enumeration: ``cudnnPoolingMode["..."]``."""
+    entry = isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant)
+    return entry or isinstance(value, _CONSTANTS)
 
 
 def looked_up(node: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, ast.expr | None]]:

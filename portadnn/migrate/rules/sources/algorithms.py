@@ -112,6 +112,9 @@ def result_field(unit: Unit) -> Iterator[SourceHit]:
                     types = _types(unit, function) if types is None else types
                     over = _variable(node.value)
                     nearest[node.name] = nearest.get(over, "") or types.get(over, "") or node.type
+                if "auto" in node.type and isinstance(node.value, Invocation):  # std::make_unique<...Perf_t[]>(n)
+                    types = _types(unit, function) if types is None else types
+                    nearest[node.name] = _made(unit, node.value, {**types, **nearest}) or nearest[node.name]
             for name, over in _elements(node):
                 types = _types(unit, function) if types is None else types
                 if _result(unit, nearest.get(over, "") or types.get(over, "")):
@@ -134,6 +137,19 @@ def result_field(unit: Unit) -> Iterator[SourceHit]:
                 told.add((name, instead, line))
                 certainty: Certainty = "possible" if perhaps else "proven"
                 yield SourceHit(node.span, certainty, {"text": node.name, "instead": instead})
+
+
+def _made(unit: Unit, call: Invocation, types: dict[str, str]) -> str:
+    """Return the type of results that a template makes, or takes and returns: ``pick(results, n)``; "" of others."""
+    if made := _RESULT.search(call.text.partition("(")[0]):  # std::make_unique<...Perf_t[]>(n)
+        return made[0]
+    name = call.callee.name if isinstance(call.callee, Name) else ""
+    for function in unit.functions:
+        parameters = {text.split()[-1] for text in function.template}
+        if function.name == name and parameters & set(re.findall(r"\w+", function.returns)):
+            given = (types.get(_variable(argument), "") for argument in call.arguments)
+            return next((type_ for type_ in given if _result(unit, type_)), "")
+    return ""
 
 
 def _elements(node: Any) -> Iterator[tuple[str, str]]:
