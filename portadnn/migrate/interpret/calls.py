@@ -281,10 +281,9 @@ class Calls(Binding):
                 given = self.given_anywhere(called.function, i)
                 path = None
             default = parameter.default
-            if given is None and default is not None and not self.stack:
-                nothing = isinstance(default, Constant) and type(default.value) is int and default.value == 0
-                if nothing or self.index.given_to(called.function, i):
-                    default = None  # somebody gives something else; a size of 0 stands for one that comes later
+            at_start = given is None and default is not None and not self.stack
+            if at_start and (_is_open(default) or self.index.given_to(called.function, i)):
+                default = None  # somebody gives something else
             self.bind(frame, parameter.name, parameter.type, path if parameter.reference else None, given,
                        default)  # fmt: skip
         return self._run_function(called, frame, where)
@@ -367,6 +366,11 @@ def _parts_of(value: Value) -> Iterator[Value]:
             yield from _parts_of(part)
     else:
         yield value
+
+
+def _is_open(default: Expression | None) -> bool:
+    """Whether a default argument says little of what callers give: false, or a size of 0 that comes later."""
+    return isinstance(default, Constant) and isinstance(default.value, int) and default.value == 0
 
 
 def _takes(name: str, written: str, call: Invocation) -> bool:

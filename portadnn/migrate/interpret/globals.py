@@ -130,8 +130,8 @@ class Globals(Memory):
         if has_calls(declared.value) or isinstance(declared.value, Braces):
             return None
         value = self.cast(self.evaluate(declared.value), declared.type)
-        later = _CONSTANT.search(declared.type) is None and value.kind == "known"
-        return None if later and isinstance(value.data, int) and value.data == 0 else value  # callers outside set it
+        is_open = isinstance(value.data, int) and value.data == 0
+        return None if is_open and _CONSTANT.search(declared.type) is None else value  # callers outside set it
 
 
 def _matches(declared: str, name: str) -> bool:

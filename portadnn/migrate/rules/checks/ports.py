@@ -318,15 +318,16 @@ _GATE_WORDS = {
 
 @check("text", "number", "gate", "other", "remedy")
 def gate_name(situation: Situation) -> Iterator[Hit]:
-    """Find a matrix that is called after a gate and has cuDNN's number for it."""
+    """Find a matrix, or a number, that is called after a gate and is cuDNN's for it."""
     argument = situation.argument("layerParam", "layerBias", "layerParamOffset", "layerBiasOffset")
-    wanted = number(situation.value("paramID", "biasID"))
-    if argument is None or wanted is None:
+    asked, wanted = situation.argument("paramID", "biasID"), number(situation.value("paramID", "biasID"))
+    if argument is None or asked is None or wanted is None:
         return
+    named = {*parts(argument.text), *parts(asked.text)}
     for word, gate in _GATE_WORDS.items():
         kind = "GRU" if word in ("reset", "update") else "LSTM"
         gates = len(GATES[kind])
-        if word not in parts(argument.text) or (networks(situation) and kind not in networks(situation)):
+        if word not in named or (networks(situation) and kind not in networks(situation)):
             continue
         if GATES[kind][int(wanted) % gates] == gate != IN_MIOPEN[kind][int(wanted) % gates]:
             right = int(wanted) // gates * gates + IN_MIOPEN[kind].index(gate)
