@@ -16,7 +16,8 @@ from portadnn.operation import operations
 from portadnn.problem import Problem
 
 ROOT = Path(__file__).parents[1]
-_OTHERS = ("generated", "migrate", "torch", "cupy_compat", "onnx", "graph", "graph_definitions")
+_OTHERS = ("migrate", "torch", "cupy_compat", "onnx", "graph", "graph_definitions")
+_GENERATED = "# Written by python -m "
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[*]")
 _NAME = re.compile(r"(?<!_)\b(?!__)\w+[*]?")  # no special methods: __getitem__
 _DIRECTION = re.compile(r"[ _](forward|backward)([ _].*)?$")
@@ -25,7 +26,8 @@ _DIRECTION = re.compile(r"[ _](forward|backward)([ _].*)?$")
 def _files() -> Iterator[Path]:
     for top in ("portadnn", "backends"):
         for path in sorted((ROOT / top).rglob("*")):
-            if path.suffix in (".py", ".toml") and not set(path.relative_to(ROOT).parts) & set(_OTHERS):
+            left_out = set(path.relative_to(ROOT).parts) & set(_OTHERS)
+            if path.suffix in (".py", ".toml") and not left_out and _GENERATED not in path.read_text("utf-8"):
                 yield path
 
 

@@ -14,6 +14,8 @@ from ..errors import NotSupported
 from ..handle import Handle
 from ..problem import Problem, TensorSpec, check_same
 
+__all__ = ["activation_backward", "activation_forward"]
+
 
 class Activation(Problem):
     """What both directions share; each declares the fields in the order of its C function."""

@@ -18,6 +18,14 @@ from ..errors import BadParam, NotSupported, public, shown
 from ..handle import Handle
 from ..problem import Problem, TensorSpec, check_same
 
+__all__ = [
+    "BN_MIN_EPSILON",
+    "batch_normalization_backward",
+    "batch_normalization_forward_inference",
+    "batch_normalization_forward_training",
+    "derive_bn_tensor_descriptor",
+]
+
 BN_MIN_EPSILON = 0.0  # CUDNN_BN_MIN_EPSILON of cuDNN 8 and 9; it was 1e-5 in 4 to 7
 EPSILON = 1e-5  # where none is given
 

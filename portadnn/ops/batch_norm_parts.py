@@ -23,6 +23,13 @@ from .batch_norm import (
     parameter_dims,
 )
 
+__all__ = [
+    "batch_normalization_apply",
+    "batch_normalization_backward_apply",
+    "batch_normalization_backward_statistics",
+    "batch_normalization_statistics",
+]
+
 
 class _Half(BatchNormalizationProblem):
     """What the four problems share.

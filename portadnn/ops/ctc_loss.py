@@ -21,6 +21,8 @@ from ..specs import TensorSpec, check_same
 if TYPE_CHECKING:
     from portadnn_backends.base import Device
 
+__all__ = ["CTCGradMode", "CTCLossDescriptor", "LossNormalizationMode", "ctc_loss", "get_ctc_loss_workspace_size"]
+
 _MOST_LABELS = 1 << 30  # classes, steps and labels are int in kernels
 
 

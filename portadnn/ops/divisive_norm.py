@@ -14,6 +14,8 @@ from ..handle import Handle
 from ..problem import Problem, TensorSpec, check_same
 from .lrn import LRNDescriptor, Window, check_lrn, descriptor_of
 
+__all__ = ["divisive_normalization_backward", "divisive_normalization_forward"]
+
 
 def _check_spatial(x: TensorSpec) -> None:
     if len(x.dims) not in (4, 5):

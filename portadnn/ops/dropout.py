@@ -19,6 +19,17 @@ from ..handle import Handle
 from ..host_arrays import is_masked
 from ..problem import Problem, TensorSpec, check_raw, check_same
 
+__all__ = [
+    "DropoutDescriptor",
+    "dropout_backward",
+    "dropout_forward",
+    "dropout_get_reserve_space_size",
+    "dropout_get_states_size",
+    "get_dropout_descriptor",
+    "restore_dropout_descriptor",
+    "set_dropout_descriptor",
+]
+
 STATES_SIZE = 32  # bytes, little-endian: seed (64 bits), draw (64), work-groups that are through (32), nothing (96)
 
 

@@ -12,6 +12,8 @@ from ..errors import BadParam
 from ..handle import Handle
 from ..problem import Problem, TensorSpec, check_same
 
+__all__ = ["glu_backward", "glu_forward", "prelu_backward", "rope_backward", "rope_forward"]
+
 
 def check_dim(dim: int, spec: TensorSpec, name: str) -> None:
     """Demand a dim of a tensor."""

@@ -15,6 +15,8 @@ from ..handle import Handle
 from ..problem import FLOAT_TYPES, Problem, TensorSpec
 from .indexing import INDEX_TYPES
 
+__all__ = ["getitem_backward"]
+
 MOST_INDICES = 5
 _INDICES = tuple(f"index{i}" for i in range(MOST_INDICES))
 _RANKS = {"dy": (1, 8), "dx": (1, 8), "error": (1, 1), **dict.fromkeys(_INDICES, (1, 1))}

@@ -14,6 +14,8 @@ from ..handle import Handle
 from ..problem import FLOAT_TYPES, Problem, TensorSpec
 from .gates import check_dim
 
+__all__ = ["cat_forward", "kthvalue_forward"]
+
 MOST_PARTS = 8
 _PARTS = tuple(f"x{i}" for i in range(MOST_PARTS))
 INDEX_TYPES = (DataType.INT64, DataType.INT32)

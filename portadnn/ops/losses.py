@@ -13,6 +13,8 @@ from ..errors import BadParam
 from ..handle import Handle
 from ..problem import FLOAT_TYPES, Problem, TensorSpec, check_same
 
+__all__ = ["LossReduction", "multi_margin_loss_forward", "soft_margin_loss_backward", "soft_margin_loss_forward"]
+
 
 class LossReduction(DnnEnum):
     """What becomes of the losses of a tensor's elements (miopenLossReductionMode_t)."""

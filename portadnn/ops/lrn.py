@@ -15,6 +15,8 @@ from ..errors import BadParam, NotSupported, public
 from ..handle import Handle
 from ..problem import Problem, TensorSpec, check_same
 
+__all__ = ["LRNDescriptor", "lrn_cross_channel_backward", "lrn_cross_channel_forward"]
+
 MIN_N, MAX_N, MIN_K, MIN_BETA = 1, 16, 1e-5, 0.01  # CUDNN_LRN_*
 
 

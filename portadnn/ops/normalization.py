@@ -16,6 +16,8 @@ from ..handle import Handle
 from ..problem import Problem, TensorSpec, check_same
 from .batch_norm import check_epsilon, check_pair, check_parameter
 
+__all__ = ["normalization_backward", "normalization_forward"]
+
 _FROM_AXIS = (NormMode.LAYER_NORM, NormMode.RMS_NORM)
 
 

@@ -15,6 +15,8 @@ from ..errors import BadParam, shown
 from ..handle import Handle
 from ..problem import FLOAT_TYPES, Problem, TensorSpec, check_same
 
+__all__ = ["adam"]
+
 _ONES = ("state_step", "grad_scale", "found_inf", "state_step_out")  # one number each
 _TYPES = {
     "state_step": (DataType.INT32,),

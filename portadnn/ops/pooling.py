@@ -16,6 +16,13 @@ from ..handle import Handle
 from ..problem import Problem, TensorSpec, check_same
 from ..shapes import pooling_output_dims
 
+__all__ = [
+    "get_pooling_2d_forward_output_dim",
+    "get_pooling_nd_forward_output_dim",
+    "pooling_backward",
+    "pooling_forward",
+]
+
 
 def _check_spatial(x: TensorSpec) -> None:
     if len(x.dims) not in (4, 5):

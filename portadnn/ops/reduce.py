@@ -19,6 +19,8 @@ from ..errors import BadParam, NotSupported, public, shown
 from ..handle import Handle
 from ..problem import Problem, TensorSpec
 
+__all__ = ["ReduceTensorDescriptor", "get_reduction_indices_size", "get_reduction_workspace_size", "reduce_tensor"]
+
 EXTREMES = (ReduceTensorOp.MIN, ReduceTensorOp.MAX, ReduceTensorOp.AMAX)
 NEUTRAL = (ReduceTensorOp.ADD, ReduceTensorOp.MUL)  # which can do without NaN: 0 or 1 stands for it
 

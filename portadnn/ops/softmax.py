@@ -12,6 +12,8 @@ from ..enums import SoftmaxAlgorithm, SoftmaxMode
 from ..handle import Handle
 from ..problem import Problem, TensorSpec, check_same
 
+__all__ = ["softmax_backward", "softmax_forward"]
+
 
 @dataclass(frozen=True)
 class SoftmaxForward(Problem):

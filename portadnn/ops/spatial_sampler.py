@@ -13,6 +13,8 @@ from ..handle import Handle
 from ..problem import TensorSpec, check_same
 from .spatial_transformer import SpatialTransformer, SpatialTransformerDescriptor, checked
 
+__all__ = ["spatial_tf_sampler_backward", "spatial_tf_sampler_forward"]
+
 
 def _check_image(spec: TensorSpec, name: str) -> None:
     if len(spec.dims) > 4:

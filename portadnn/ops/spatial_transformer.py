@@ -15,6 +15,8 @@ from ..errors import BadParam, NotSupported, public
 from ..handle import Handle
 from ..problem import Problem, TensorSpec
 
+__all__ = ["SpatialTransformerDescriptor", "spatial_tf_grid_generator_backward", "spatial_tf_grid_generator_forward"]
+
 
 @dataclass(frozen=True)
 class SpatialTransformerDescriptor(Parameters):

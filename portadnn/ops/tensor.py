@@ -13,6 +13,8 @@ from ..errors import BadParam, NotSupported
 from ..handle import Handle
 from ..problem import Problem, TensorSpec, check_same
 
+__all__ = ["add_tensor", "op_tensor", "scale_tensor", "set_tensor", "transform_tensor"]
+
 MAX_BROADCAST_DIMS = 5
 
 

@@ -27,6 +27,14 @@ from .problems import (
     MultiHeadAttnForward,
 )
 
+__all__ = [
+    "get_multi_head_attn_buffers",
+    "get_multi_head_attn_weights",
+    "multi_head_attn_backward_data",
+    "multi_head_attn_backward_weights",
+    "multi_head_attn_forward",
+]
+
 
 def _checked(attn: Any) -> AttnDescriptor:
     return check_descriptor(attn, AttnDescriptor, "attn")

@@ -12,6 +12,8 @@ from ...errors import BadParam, public, shown
 from ..dropout import DropoutDescriptor
 from .layout import AttnQueryMap, Heads
 
+__all__ = ["AttnDescriptor"]
+
 
 @dataclass(frozen=True)
 class AttnDescriptor(Parameters):

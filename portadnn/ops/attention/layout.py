@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from ...enums import DataType, DnnEnum
 
+__all__ = ["AttnQueryMap", "MultiHeadAttnWeightKind"]
+
 
 class AttnQueryMap(DnnEnum):
     """Which keys and values a beam's queries meet: those of the one beam that there is, or those of the same beam."""

@@ -33,6 +33,8 @@ from .calls import (
     convolution_problem,
 )
 
+__all__ = ["ConvolutionBwdDataAlgoPerf", "ConvolutionBwdFilterAlgoPerf", "ConvolutionFwdAlgoPerf"]
+
 A = TypeVar("A", bound=DnnEnum)
 
 

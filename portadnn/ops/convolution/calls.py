@@ -27,6 +27,13 @@ from ...hooks import CALL_HOOKS, computing
 from ...problem import Problem, TensorSpec
 from ...shapes import convolution_output_dims
 
+__all__ = [
+    "convolution_backward_bias",
+    "convolution_backward_data",
+    "convolution_backward_filter",
+    "convolution_forward",
+]
+
 
 class Convolution(Problem):
     """What the three directions share; each declares the fields in the order of its C function.

@@ -31,6 +31,27 @@ from .algorithms import (
 )
 from .calls import ConvolutionBackwardData, ConvolutionBackwardFilter, ConvolutionForward
 
+__all__ = [
+    "find_convolution_backward_data_algorithm",
+    "find_convolution_backward_data_algorithm_ex",
+    "find_convolution_backward_filter_algorithm",
+    "find_convolution_backward_filter_algorithm_ex",
+    "find_convolution_forward_algorithm",
+    "find_convolution_forward_algorithm_ex",
+    "get_convolution_backward_data_algorithm",
+    "get_convolution_backward_data_algorithm_max_count",
+    "get_convolution_backward_data_algorithm_v7",
+    "get_convolution_backward_data_find_workspace_size",
+    "get_convolution_backward_filter_algorithm",
+    "get_convolution_backward_filter_algorithm_max_count",
+    "get_convolution_backward_filter_algorithm_v7",
+    "get_convolution_backward_filter_find_workspace_size",
+    "get_convolution_forward_algorithm",
+    "get_convolution_forward_algorithm_max_count",
+    "get_convolution_forward_algorithm_v7",
+    "get_convolution_forward_find_workspace_size",
+]
+
 
 @public
 def find_convolution_forward_algorithm(

@@ -26,6 +26,8 @@ from ...handle import Handle
 from ...problem import TensorSpec, check_same
 from .calls import Convolution, ConvolutionForward
 
+__all__ = ["convolution_bias_activation_forward", "get_convolution_bias_activation_forward_workspace_size"]
+
 
 @dataclass(frozen=True)
 class ConvolutionBiasActivationForward(Convolution):

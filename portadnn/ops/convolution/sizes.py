@@ -21,6 +21,14 @@ from .calls import (
     convolution_problem,
 )
 
+__all__ = [
+    "get_convolution_2d_forward_output_dim",
+    "get_convolution_backward_data_workspace_size",
+    "get_convolution_backward_filter_workspace_size",
+    "get_convolution_forward_workspace_size",
+    "get_convolution_nd_forward_output_dim",
+]
+
 
 @public
 def get_convolution_nd_forward_output_dim(

@@ -20,6 +20,8 @@ from .problems import (
     drops,
 )
 
+__all__ = ["rnn_backward_data", "rnn_backward_weights", "rnn_forward_inference", "rnn_forward_training"]
+
 BatchSizes = Sequence[int] | Sequence[TensorDescriptor] | None
 
 

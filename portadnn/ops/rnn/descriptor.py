@@ -12,6 +12,8 @@ from ...errors import BadParam, public, shown
 from ..dropout import DropoutDescriptor
 from .layout import DirectionMode, RNNBiasMode, RNNInputMode, RNNMode
 
+__all__ = ["RNNDescriptor"]
+
 
 @dataclass(frozen=True)
 class RNNDescriptor(Parameters):

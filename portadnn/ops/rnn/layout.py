@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from ...enums import DnnEnum
 
+__all__ = ["DirectionMode", "RNNBiasMode", "RNNInputMode", "RNNMode"]
+
 
 class RNNMode(DnnEnum):
     """The network's cell (guide section 3.31)."""

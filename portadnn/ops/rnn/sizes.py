@@ -30,6 +30,14 @@ from .problems import (
     network_of,
 )
 
+__all__ = [
+    "get_rnn_lin_layer_bias_params",
+    "get_rnn_lin_layer_matrix_params",
+    "get_rnn_params_size",
+    "get_rnn_training_reserve_size",
+    "get_rnn_workspace_size",
+]
+
 Step = TensorDescriptor | Sequence[int]
 
 
