@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -58,6 +59,12 @@ def test_a_project_is_checked(project):
     assert "miopenSetActivationDescriptor(act, miopenActivationTANH, 1.0, 1.0, 0.0)" in text
     assert "2 calls of 2 functions" in text
     assert "3 files, 9 lines" in text
+
+
+def test_the_collector_is_left_as_it_was(project):
+    before = gc.get_threshold()
+    check("src", "--fail-on", "W!", code=1)
+    assert gc.get_threshold() == before and gc.isenabled()
 
 
 def test_the_folder_at_hand_is_the_default(project):

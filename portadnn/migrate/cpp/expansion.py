@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from ..libraries import is_library, named
@@ -105,13 +106,16 @@ def _hands_on(template: Template) -> bool:
     )
 
 
-def taking_apart(macros: Iterable[Template]) -> dict[str, list[Template]]:
+def taking_apart(
+    macros: Iterable[Template], known: Mapping[str, Sequence[Template]] | None = None
+) -> dict[str, list[Template]]:
     """Return those macros that call a parameter, make a name to call from one, or hand one to such a macro.
 
-    Those that hand it a library's function by its name are among them: ``#define END() EXEC(cudnnDestroy, h)``.
+    Those that hand it a library's function by its name are among them: ``#define END() EXEC(cudnnDestroy, h)``. So are
+    those that are `known` to, of other names.
     """
     written = {macro: _tokens_of(macro.body) for macro in macros}
-    found: dict[str, list[Template]] = {}
+    found = {name: list(several) for name, several in (known or {}).items()}
     waiting = True
     while waiting:
         waiting = False
@@ -120,6 +124,25 @@ def taking_apart(macros: Iterable[Template]) -> dict[str, list[Template]]:
                 found.setdefault(macro.name, []).append(macro)
                 waiting = True
     return {name: sorted(several, key=lambda macro: b"miopen" in macro.body) for name, several in found.items()}
+
+
+class Foreign:
+    """Macros of other files that take calls apart, those of the nearest files first."""
+
+    def __init__(self, templates: Iterable[Template] = ()) -> None:
+        self._templates = tuple(templates)
+        self._names = frozenset(template.name for template in self._templates)
+
+    @cached_property
+    def _apart(self) -> dict[str, list[Template]]:
+        return taking_apart(self._templates)
+
+    def with_own(self, own: Sequence[Template]) -> dict[str, list[Template]]:
+        """Return those that take calls apart, with a file's own, which go before others of their names."""
+        names = {macro.name for macro in own}
+        if names.isdisjoint(self._names):
+            return taking_apart(own, self._apart) if own else self._apart
+        return taking_apart([*own, *(template for template in self._templates if template.name not in names)])
 
 
 def _takes_apart(macro: Template, body: Sequence[Token], found: Mapping[str, list[Template]]) -> bool:

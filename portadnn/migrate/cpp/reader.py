@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from tree_sitter import Node
 
@@ -16,7 +16,7 @@ from .conditions import Known
 from .context import Context
 from .declarations import Declarations
 from .directives import Group
-from .expansion import LONGEST_MACRO, Expander, Template, taking_apart, unfolded
+from .expansion import LONGEST_MACRO, Expander, Foreign, Template, unfolded
 from .macros import Macros
 from .mending import mend
 from .mentions import doubled, given_to_templates, mentions, named, numbers, suppressions
@@ -40,7 +40,7 @@ def read(
     defines: Mapping[str, str] | None = None,
     names: Collection[bytes] = (),
     helpers: Collection[bytes] = (),
-    templates: Sequence[Template] = (),
+    templates: Foreign | None = None,
     pointers: Mapping[str, str] | None = None,
     seconds: float = SECONDS,
 ) -> Unit:
@@ -61,7 +61,7 @@ def read(
         links to a library are left out.
     helpers : collection of bytes, optional
         Functions that other files call for the arguments of a library's functions: they are read with what they call.
-    templates : sequence of Template
+    templates : Foreign, optional
         Macros of other files that take calls apart; the file's own go before those.
     pointers : dict of str to str, optional
         Pointers that other files let point to a library's function, each with the function's name.
@@ -73,7 +73,7 @@ def read(
         reason = "UTF-16" if text[:2] in _UTF16 else "binary"
         unit.skipped.append(Skipped(file, f"not text in UTF-8 or a part of ASCII: {reason}"))
         return unit
-    elsewhere = Elsewhere(names, templates, pointers or {}, helpers)
+    elsewhere = Elsewhere(names, templates or Foreign(), pointers or {}, helpers)
     _Reading(text, unit, Known(cudnn_version, defines), elsewhere, time.thread_time() + seconds).read()
     return unit
 
@@ -82,10 +82,10 @@ def read(
 class Elsewhere:
     """What other files define: names bound to a library, macros that take calls apart, pointers to functions."""
 
-    names: Collection[bytes] = ()
-    templates: Sequence[Template] = ()
-    pointers: Mapping[str, str] = field(default_factory=dict)
-    helpers: Collection[bytes] = ()
+    names: Collection[bytes]
+    templates: Foreign
+    pointers: Mapping[str, str]
+    helpers: Collection[bytes]
 
 
 def _for_double(body: bytes) -> bool:
@@ -112,15 +112,14 @@ class _Reading:
         for offset in self.prepared.too_deep:
             unit.skipped.append(Skipped(unit.file, "conditions nested too deeply", self.text.line(offset)))
 
-    def _expander(self, foreign: Sequence[Template]) -> Expander | None:
+    def _expander(self, foreign: Foreign) -> Expander | None:
         """Return what expands the macros that take calls apart; None where there are none."""
         own = [
             Template(macro.name, macro.parameters, unfolded(self.text.code[macro.start : macro.end]))
             for macro in self.prepared.macros
             if macro.parameters is not None and macro.end - macro.start < LONGEST_MACRO
         ]
-        names = {macro.name for macro in own}
-        macros = taking_apart([*own, *(template for template in foreign if template.name not in names)])
+        macros = foreign.with_own(own)
         return Expander(macros) if macros else None
 
     def read(self) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from .. import cpp
-from ..cpp.expansion import PASTES, Template, defined, taking_apart
+from ..cpp.expansion import PASTES, Foreign, Template, defined, taking_apart
 from ..cpp.text import count_lines
 from ..libraries import is_library
 from ..program import Skipped, Unit
@@ -70,16 +70,21 @@ class Bound:
     templates: tuple[tuple[str, Template], ...] = ()
     pointers: Mapping[str, str] = field(default_factory=dict)
     helpers: frozenset[bytes] = frozenset()
+    _foreign: dict[PurePath, Foreign] = field(default_factory=dict, repr=False, compare=False)  # by folder
 
-    def templates_for(self, file: str) -> list[Template]:
-        """Return the macros, those of the nearest files first."""
-        parts = PurePath(file).parts
+    def foreign(self, file: str) -> Foreign:
+        """Return the macros as a file sees them, those of the nearest files first."""
+        folder = PurePath(file).parent
+        if folder not in self._foreign:
+            far = {other: -_shared(folder.parts, PurePath(other).parts) for other, _ in self.templates}
+            nearest = sorted(self.templates, key=lambda pair: far[pair[0]])
+            self._foreign[folder] = Foreign(template for _, template in nearest)
+        return self._foreign[folder]
 
-        def distance(other: str) -> int:
-            pairs = enumerate(zip(parts, PurePath(other).parts, strict=False))
-            return -next((i for i, (a, b) in pairs if a != b), len(parts))
 
-        return [template for _, template in sorted(self.templates, key=lambda pair: distance(pair[0]))]
+def _shared(a: Sequence[str], b: Sequence[str]) -> int:
+    """Return how many parts two paths have in common at their beginnings."""
+    return next((i for i, (one, other) in enumerate(zip(a, b, strict=False)) if one != other), min(len(a), len(b)))
 
 
 NOTHING = Bound()
@@ -184,7 +189,7 @@ def look(source: Found, version: str | None = None, bound: Bound = NOTHING, *, t
             found.unit = _parse(text, source, version, bound)
             found.touched = touched(text)
             found.copy_of = copied(source.shown, text)
-        if source.kind != "python":
+        if source.kind != "python" and bound == NOTHING:  # what is bound is known once these are
             found.templates = tuple(defined(text))
     except TimeoutError:
         found.skipped.append(Skipped(source.shown, _LATE))
@@ -212,7 +217,7 @@ def _parse(text: bytes, source: Found, version: str | None, bound: Bound) -> Uni
         defines=source.defines,
         names=bound.names,
         helpers=bound.helpers,
-        templates=bound.templates_for(source.shown),
+        templates=bound.foreign(source.shown),
         pointers=bound.pointers,
     )
 
@@ -230,8 +235,16 @@ def touched(text: bytes) -> int:
     return len(lines[b"c"] or lines[b"m"])
 
 
-def _batch(sources: Sequence[Found], version: str | None, bound: Bound) -> list[Look]:
-    return [_in_time(source, version, bound) for source in sources]
+_BOUND: list[Bound] = []  # of a process that reads: given once, not with each task
+
+
+def _begin(bound: Bound) -> None:
+    """Begin a process that reads."""
+    _BOUND.append(bound)
+
+
+def _batch(sources: Sequence[Found], version: str | None) -> list[Look]:
+    return [_in_time(source, version, _BOUND[-1]) for source in sources]
 
 
 def _in_time(source: Found, version: str | None, bound: Bound) -> Look:
@@ -269,8 +282,8 @@ def looks(
         return
     batches = list(_batches(sources))
     broken: list[list[Found]] = []
-    with _pool(min(jobs, len(batches))) as pool:
-        futures = {pool.submit(_batch, batch, version, bound): batch for batch in batches}
+    with _pool(min(jobs, len(batches)), bound) as pool:
+        futures = {pool.submit(_batch, batch, version): batch for batch in batches}
         for future in as_completed(futures):
             found = _result(future)
             if found is None:  # this or another one ended its process
@@ -288,10 +301,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _pool(jobs: int) -> ProcessPoolExecutor:
+def _pool(jobs: int, bound: Bound) -> ProcessPoolExecutor:
     # Forked processes have the modules and the rules already, and do not run a caller's script again.
     forks = "fork" in multiprocessing.get_all_start_methods()
-    return ProcessPoolExecutor(jobs, multiprocessing.get_context("fork" if forks else None))
+    context = multiprocessing.get_context("fork" if forks else None)
+    return ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(bound,))
 
 
 def _result(future: Future[list[Look]]) -> list[Look] | None:
@@ -303,8 +317,8 @@ def _result(future: Future[list[Look]]) -> list[Look] | None:
 
 def _apart(batch: list[Found], version: str | None, bound: Bound) -> list[Look]:
     """Read sources one of which may end the process: halves of them, until it is found."""
-    with _pool(1) as pool:
-        found = _result(pool.submit(_batch, batch, version, bound))
+    with _pool(1, bound) as pool:
+        found = _result(pool.submit(_batch, batch, version))
     if found is not None:
         return found
     if len(batch) == 1:
