@@ -123,8 +123,10 @@ def layers(count: int, seed: int = 0, kind: str = "gpu") -> list[Drawn]:
     return found
 
 
-def of_networks(words: str) -> list[Drawn]:
+def of_networks(words: str, depthwise: bool = False) -> list[Drawn]:
     """Return the distinct layers of networks, each word of which is a name and a batch: ``resnet50:32,unet:1``.
+
+    `depthwise`: only those with a filter for each channel.
 
     Raises
     ------
@@ -135,7 +137,8 @@ def of_networks(words: str) -> list[Drawn]:
     for name, _, batch in (word.partition(":") for word in words.split(",")):
         if name not in NETWORKS or not batch.isdecimal():
             raise ValueError(f"{name}:{batch} is none of {', '.join(NETWORKS)} with a batch, such as resnet50:32")
-        found += [Drawn(layer, int(batch), name) for layer in dict.fromkeys(NETWORKS[name])]
+        layers = [one for one in dict.fromkeys(NETWORKS[name]) if not depthwise or one.groups == one.c]
+        found += [Drawn(layer, int(batch), name) for layer in layers]
     return found
 
 
@@ -267,6 +270,7 @@ def run(
     count: Annotated[int, typer.Option(min=1, help="Layers drawn; grouped and pointwise ones come with them.")] = 40,
     seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
     networks: Annotated[str, typer.Option(help="Time layers of these instead, with batches: resnet50:32,unet:1.")] = "",
+    depthwise: Annotated[bool, typer.Option(help="Of the networks' layers, only depthwise ones.")] = False,
     types: Annotated[str, typer.Option(help="Types, each with how many layers: fp16:300,tf32:50.")] = "fp16:999",
     find: Annotated[int, typer.Option(min=0, help="Layers of each type of which all engines are timed.")] = 0,
     seconds: Annotated[float, typer.Option(help="Begin no more calls after so many seconds.")] = 1e9,
@@ -279,7 +283,7 @@ def run(
     handle = Handle(backend)
     contest = Contest(handle)
     words = [(word, int(most or 1 << 30)) for word, _, most in (part.partition(":") for part in types.split(","))]
-    chosen = of_networks(networks) if networks else layers(count, seed, handle.info.kind)
+    chosen = of_networks(networks, depthwise) if networks else layers(count, seed, handle.info.kind)
     cases = list(_cases(chosen, words, find))
     problems = [dnn.parse(line) for *_, line, _ in cases]
     contest.build([(problem, case[3]) for problem, case in zip(problems, cases, strict=True)])
@@ -296,7 +300,7 @@ def run(
         rows.append({"type": word, "kind": one.kind, "line": line, **figures})
     slug = "".join(c if c.isalnum() else "-" for c in handle.info.name.lower()).strip("-")
     path = folder / f"{name}-{slug}.json"
-    facts = {"torch": contest.peer.torch.__version__, "cudnn": contest.peer.torch.backends.cudnn.version()}
+    facts = contest.peer.facts()
     table = [] if alone else summary(rows)
     made = {**record.environment(), "device": record.device(handle), **facts, "seed": seed, "summary": table}
     record.write(path, {**made, "rows": rows})

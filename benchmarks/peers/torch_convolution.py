@@ -34,6 +34,12 @@ class Torch(ABC):
         flat = torch.randn(spec.span, device=self.device, dtype=torch.float32).to(dtype)
         return flat.as_strided(spec.dims, spec.strides)
 
+    def facts(self) -> dict[str, Any]:
+        """Return what a record says of PyTorch: versions, and the vectors of a processor that it uses."""
+        torch = self.torch
+        vectors = torch.backends.cpu.get_cpu_capability() if self.device == "cpu" else None
+        return {"torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "torch_vectors": vectors}
+
     @abstractmethod
     def memory(self, flat: Any) -> Any:
         """Return a flat tensor's memory as portadnn's device takes it."""

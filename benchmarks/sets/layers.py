@@ -226,6 +226,39 @@ _EFFICIENTNET = tuple(
     )
 )
 
+# Howard et al. 2019, table 1 (MobileNet-V3-Large): filter, input, expansion, output, size and stride of each block;
+# without the squeezes, whose images have one pixel
+_MOBILENET_V3 = tuple(
+    dict.fromkeys(
+        (
+            _layer(3, 3, 16, 224, 2),
+            *(
+                layer
+                for taps, before, expanded, c, size, stride in (
+                    (3, 16, 16, 16, 112, 1),
+                    (3, 16, 64, 24, 112, 2),
+                    (3, 24, 72, 24, 56, 1),
+                    (5, 24, 72, 40, 56, 2),
+                    (5, 40, 120, 40, 28, 1),
+                    (3, 40, 240, 80, 28, 2),
+                    (3, 80, 200, 80, 14, 1),
+                    (3, 80, 184, 80, 14, 1),
+                    (3, 80, 480, 112, 14, 1),
+                    (3, 112, 672, 112, 14, 1),
+                    (5, 112, 672, 160, 14, 2),
+                    (5, 160, 960, 160, 7, 1),
+                )
+                for layer in (
+                    *((_layer(1, before, expanded, size),) if expanded > before else ()),
+                    _depthwise(expanded, size, stride, taps),
+                    _layer(1, expanded, c, size // stride),
+                )
+            ),
+            _layer(1, 160, 960, 7),
+        )
+    )
+)
+
 # Liu et al. 2022, section 2 (ConvNeXt-T)
 _CONVNEXT = (
     _layer(4, 3, 96, 224, 4, 0),
@@ -307,6 +340,7 @@ NETWORKS: dict[str, tuple[Layer, ...]] = {
     "vgg16": _VGG16,
     "unet": _UNET,
     "mobilenet": _MOBILENET,
+    "mobilenet-v3": _MOBILENET_V3,
     "efficientnet": _EFFICIENTNET,
     "convnext": _CONVNEXT,
     "deeplab": _DEEPLAB,

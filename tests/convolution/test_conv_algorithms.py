@@ -198,31 +198,34 @@ def test_depthwise_layers_are_not_padded_to_matrices(schedule, direction):
         geometry = ((8, channels, size, size), channels, (3, 3), f"padding=1,1 groups={channels}")
         problem = parse(convolution(direction, geometry, FLOAT, "nchw", ""))
         engines = [engine for engine in kernel_engines() if isinstance(problem, engine.problems)]
-        assert "direct" in candidates(engines, problem, info)[0].name
+        assert candidates(engines, problem, info)[0].name.startswith(("direct", "depthwise"))
 
 
-CHANNELS_LAST = (  # a last vector of channels that meets the one before, borders, phases, three dimensions
+DEPTHWISE = (  # a last vector of channels that meets the one before, borders, phases, short rows, three dimensions
     ((2, 19, 9, 13), 19, (3, 3), "padding=1,1 groups=19"),
     ((1, 70, 6, 5), 70, (5, 5), "padding=2,2 groups=70 mode=convolution"),
     ((1, 9, 12, 14), 9, (3, 2), "padding=2,1 groups=9 stride=1,3 dilation=2,1"),
     ((1, 17, 4, 5, 9), 17, (2, 3, 3), "padding=1,1,0 groups=17 stride=2,1,2"),
+    ((1, 16, 4, 37), 16, (2, 7), "padding=1,3 groups=16 stride=3,2"),
+    ((1, 17, 60, 70), 17, (3, 3), "padding=1,1 groups=17 stride=2,2"),  # several bands
 )
 
 
 @pytest.mark.parametrize("target", CPUS, ids=lambda target: target.name)
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("number", range(len(CHANNELS_LAST)))
-def test_depthwise_channels_last_on_cpus(target, direction, number):
-    dtype, layout = (FLOAT, HALF, DOUBLE)[number % 3], ("nhwc", "nhwc gaps")[number % 2]
-    line = convolution(direction, CHANNELS_LAST[number], dtype, layout, "alpha=2 beta=-0.5")
+@pytest.mark.parametrize("layouts", (("nhwc", "nhwc gaps"), ("nchw", "nchw")), ids=("channels last", "plain"))
+@pytest.mark.parametrize("number", range(len(DEPTHWISE)))
+def test_depthwise_on_cpus(target, direction, layouts, number):
+    dtype, layout = (FLOAT, HALF, DOUBLE)[number % 3], layouts[number % 2]
+    line = convolution(direction, DEPTHWISE[number], dtype, layout, "alpha=2 beta=-0.5")
     check(open_handle(target), Case(line), engine=conv_depthwise_cpu.ENGINES[0])
 
 
-def test_depthwise_channels_last_is_refused_elsewhere():
+def test_depthwise_is_refused_elsewhere():
     info = DeviceInfo("opencl", "cpu", "", "cpu", "", "", simd_width=8)
     engine = conv_depthwise_cpu.ENGINES[0]
     for rest, reason in (
-        ("x=f32:1x16x9x9 w=f32:16x1x3x3 groups=16", "side by side"),
+        ("x=f32:1x16x9x9/5184,2,576,64 w=f32:16x1x3x3 groups=16", "side by side"),
         ("x=f32:1x16x9x9:nhwc w=f32:32x1x3x3 groups=16", "one filter"),
         ("x=f32:1x3x9x9:nhwc w=f32:3x1x3x3 groups=3", "at least 8 channels"),
     ):
