@@ -5,7 +5,7 @@
 // channel of a tile is SIDE * SIDE products per input channel instead of 9 * OUT * OUT: one small matrix product for each
 // of the PLANES = SIDE * SIDE places in a tile.
 //
-//     packed [group][plane][panel][ch][MR]   the transformed filter, by winograd_cpu_filter; VW elements between panels
+//     packed [group][plane][panel][ch][MR]   the transformed filter, by winograd_cpu_filter; PANEL_REST elements between panels
 //
 // A work-group takes blocks from a common counter: TILE_ROWS rows of TILE_COLS tiles, times TILE_M channels of dst.
 //
@@ -19,8 +19,10 @@
 #include "conv/cpu_store.h"
 #include "winograd/winograd_cpu.h"
 
-#define PANEL (CH * MR + VW)
+#define PANEL (CH * MR + PANEL_REST)
 #define PANELS (M_PADDED / MR)
+
+#define TAP_PLACE(tap) ((tap) / 3 * W_H + (tap) % 3 * W_W)
 
 // The nine taps of one channel of VW filters from filter m on; beyond the last filter, the last one again
 DEVICE void load_filters(vreal *g, const GLOBAL T *w, int m) {
@@ -33,10 +35,26 @@ DEVICE void load_filters(vreal *g, const GLOBAL T *w, int m) {
         UNROLL for (int i = 0; i < VW; ++i) g[W_W < 0 ? 8 - t - i : t + i] = block[i];
     }
 #else
-    for (int tap = 0; tap < 9; ++tap)
-        UNROLL for (int j = 0; j < VW; ++j)
-            LANE(g[tap], j) = LOAD(w, MIN(m + j, M - 1) * W_M + tap / 3 * W_H + tap % 3 * W_W);
+#if W_M == 1
+    if (m + VW <= M) {
+        UNROLL for (int tap = 0; tap < 9; ++tap) g[tap] = VLOAD(w, m + TAP_PLACE(tap));
+        return;
+    }
 #endif
+    for (int tap = 0; tap < 9; ++tap)
+        UNROLL for (int j = 0; j < VW; ++j) LANE(g[tap], j) = LOAD(w, MIN(m + j, M - 1) * W_M + TAP_PLACE(tap));
+#endif
+}
+
+// Transform one channel of VW filters into a panel
+DEVICE void transform_taps(GLOBAL real *a, const vreal *g) {
+    vreal rows[3][SIDE];
+    UNROLL for (int r = 0; r < 3; ++r) transform_filter(rows[r], g[3 * r], g[3 * r + 1], g[3 * r + 2]);
+    UNROLL for (int s = 0; s < SIDE; ++s) {
+        vreal column[SIDE];
+        transform_filter(column, rows[0][s], rows[1][s], rows[2][s]);
+        UNROLL for (int r = 0; r < SIDE; ++r) RSTORE(column[r], a + (i64)(r * SIDE + s) * PANELS * PANEL);
+    }
 }
 
 // One work-group transforms MR filters for all channels, and the first one starts the counter
@@ -48,16 +66,24 @@ KERNEL WG_SIZE(1, 1, 1) winograd_cpu_filter(TENSOR(T, w), TENSOR(real, packed), 
     const int panel = GRP(0), group = GRP(1);
     w += W_FIRST + group * W_GROUP;
     GLOBAL real *a = packed + ((i64)group * PLANES * PANELS + panel) * PANEL;
-    for (int ch = 0; ch < CH; ++ch, a += MR, w += W_CH)
+    int ch = 0;
+#if W_CH == 1 && MR <= VW && VW > 1  // VW channels at a time are transposed
+    for (; ch <= CH - VW; ch += VW, w += VW) {
+        vreal g[VW][9];
+        for (int tap = 0; tap < 9; ++tap) {
+            vreal block[VW];
+            UNROLL for (int j = 0; j < VW; ++j) block[j] = VLOAD(w, MIN(panel * MR + j, M - 1) * W_M + TAP_PLACE(tap));
+            transpose(block);
+            UNROLL for (int i = 0; i < VW; ++i) g[i][tap] = block[i];
+        }
+        for (int i = 0; i < VW; ++i, a += MR) transform_taps(a, g[i]);
+    }
+#endif
+    for (; ch < CH; ++ch, a += MR, w += W_CH)
         for (int i0 = 0; i0 < MR; i0 += VW) {  // writes lanes beyond MR, too, where the next channel or nothing follows
-            vreal g[9], rows[3][SIDE];
+            vreal g[9];
             load_filters(g, w, panel * MR + i0);
-            UNROLL for (int r = 0; r < 3; ++r) transform_filter(rows[r], g[3 * r], g[3 * r + 1], g[3 * r + 2]);
-            UNROLL for (int s = 0; s < SIDE; ++s) {
-                vreal column[SIDE];
-                transform_filter(column, rows[0][s], rows[1][s], rows[2][s]);
-                UNROLL for (int r = 0; r < SIDE; ++r) RSTORE(column[r], a + (i64)(r * SIDE + s) * PANELS * PANEL + i0);
-            }
+            transform_taps(a + i0, g);
         }
 }
 

@@ -39,9 +39,11 @@ SOURCE_ELEMENTS = 256 * 1024  # of the transformed inputs of a work-group, about
 TARGET_ELEMENTS = 64 * 1024  # of the products at a time
 SUMMED = 16  # terms from which a sum of transformed data stays within the tolerance of a plain sum
 FEW_FACTOR = 2.0  # what fewer may exceed it by
-SHARE = 0.76  # of the device's multiply-adds, beside the 0.72 that the implicit product's estimate counts on
-_TRANSPOSITION = 3.5  # clocks of an element that is transposed
-_FILTER = {True: 6.5, False: 3.0}  # clocks of a weight's transform in vectors of 16, by whether channels are neighbours
+SHARE = 0.8  # of the device's multiply-adds, beside the 0.72 that the implicit product's estimate counts on
+_FILTER_LANES = 8  # of its transform: nine taps are two vectors
+_CACHED = 8 << 20  # bytes of the transformed filter that stay in a cache
+_TRANSPOSITION = 0.4  # clocks of an element that is transposed
+_FILTER = {True: 1.0, False: 0.5}  # clocks of a weight's transform in vectors of 16, by whether channels are neighbours
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,8 @@ def blocks_of(problem: Convolution, info: DeviceInfo, variant: Variant) -> Block
         "ROW_BLOCKS": ceil_div(grid_rows, size[1]),
         "TILE_COLS": cols,
         "SEGMENTS": segments,
-        **_filter_defines(d, tile),
+        "PANEL_REST": tile.lanes,
+        **_filter_defines(d),
         **epilogue_defines(problem),
     }
     if isinstance(problem, ConvolutionBiasActivationForward) and "Z_STRIDES" in defines:
@@ -186,13 +189,18 @@ def _scratch(d: Direction, variant: Variant, tile: Tile, size: tuple[int, int], 
     }
 
 
-def _filter_defines(d: Direction, tile: Tile) -> dict[str, int]:
+def _filter_defines(d: Direction) -> dict[str, int]:
     """Return the filter's strides; TAPS_TOGETHER where its nine taps are read as neighbours."""
     defines = dict(zip(("W_GROUP", "W_M", "W_CH", "W_H", "W_W", "W_FIRST"), d.taps, strict=True))
     w_h, w_w, first = defines["W_H"], defines["W_W"], defines["W_FIRST"]
-    if abs(w_w) == 1 and w_h == 3 * w_w and tile.lanes <= 8:
+    if abs(w_w) == 1 and w_h == 3 * w_w:
         defines.update({"TAPS_TOGETHER": 1, "W_FIRST": min(first, first + 2 * w_h + 2 * w_w)})
     return defines
+
+
+def _few_lanes(defines: Defines) -> Defines:
+    """Return the defines for the transform of the filter: more lanes than a panel has filters would be idle."""
+    return {**defines, "VW": min(int(defines["VW"]), _FILTER_LANES)}
 
 
 class WinogradCpu(Engine):
@@ -242,7 +250,8 @@ class WinogradCpu(Engine):
             clocks += _TRANSPOSITION * (problem.image.size + problem.result.size) / info.compute_units
         if lanes > 8:
             clocks += _FILTER[problem.filter.strides[1] == 1] * problem.filter.size / info.compute_units
-        return clocks / rate + 2 * blocks.packed / info.bandwidth + 2 * LAUNCH_SECONDS
+        moved = 3 * blocks.packed if blocks.packed > _CACHED else 0
+        return clocks / rate + moved / info.bandwidth + 2 * LAUNCH_SECONDS
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
@@ -256,7 +265,7 @@ class WinogradCpu(Engine):
         real = problem.dtype.accumulator
         source, weights = (1, 0) if isinstance(problem, ConvolutionBackwardData) else (0, 1)
         counter, packed = WorkspaceArg(0), WorkspaceArg(COUNTER_BYTES, real)
-        transform = device.compile(FILE, "winograd_cpu_filter", blocks.defines)
+        transform = device.compile(FILE, "winograd_cpu_filter", _few_lanes(blocks.defines))
         convolve = device.compile(FILE, "winograd_cpu", blocks.defines)
         args = (
             TensorArg(source),
