@@ -25,7 +25,7 @@ from .pointers import pointed
 from .sheet import Variant, base, variants
 from .text import Text, count_lines
 
-LARGEST = 6 << 20  # bytes; of nothing but calls, 8 MiB take 1.8 GB of memory to follow
+LARGEST = 4 << 20  # bytes; of branches in branches, 6 MiB take 2.3 GB of memory to follow
 SECONDS = 30.0  # of processor time
 _INSTANTIATES = re.compile(rb"\btemplate\b[^<;]*<\s*double\s*>")
 _ASSIGNMENT = re.compile(rb"[\w.>\s-]+=\s*")
