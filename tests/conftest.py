@@ -14,6 +14,7 @@ import made_once
 import pytest
 import torch_differences
 import where
+from _pytest.doctest import DoctestModule
 
 import portadnn as dnn
 from portadnn.registry import get_backend
@@ -61,6 +62,22 @@ def pytest_ignore_collect(collection_path, config):
         return None
     marked = re.search(r"^pytestmark = \[?pytest\.mark\.amd\b", collection_path.read_text("utf-8"), re.MULTILINE)
     return True if marked else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for doctests in portadnn/ only: finding that tests have none takes seconds."""
+    return [found for found in (yield) if not isinstance(found, DoctestModule)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no garbage while tests are collected: hardly any is made."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
