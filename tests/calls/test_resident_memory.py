@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import subprocess
 import sys
 
 import pytest
+import where
 from typer.testing import CliRunner
-from where import BACKENDS, open_handle
 
 from portadnn.benchmarks import cli, memory
 
 PROGRAM = """
 import ctypes, gc, json, sys
+import where
 import portadnn as dnn
 from portadnn.benchmarks import cli, memory
 
@@ -22,6 +24,7 @@ class Heap(ctypes.Structure):  # glibc's struct mallinfo2
     words = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
     _fields_ = [(name, ctypes.c_size_t) for name in words.split()]
 
+where.leave_optimiser_out()
 heap = ctypes.CDLL(None).mallinfo2
 heap.restype = Heap
 
@@ -45,9 +48,9 @@ with dnn.Handle(sys.argv[1], cache_bytes=room) as handle:
 GLIBC = sys.platform.startswith("linux") and hasattr(ctypes.CDLL(None), "mallinfo2")
 
 
-@pytest.fixture(params=[name for name in BACKENDS if name in ("opencl", "cuda")])
+@pytest.fixture(params=[name for name in where.BACKENDS if name in ("opencl", "cuda")])
 def backend(request):
-    open_handle(request.param).close()
+    where.open_handle(request.param).close()
     return request.param
 
 
@@ -58,8 +61,14 @@ def test_memory_does_not_grow_with_calls_or_shapes(backend):
 
     What few shapes keep is counted, as resident memory grows by whole arenas of 1 MB, or into holes that a leak fills.
     """
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, backend], capture_output=True, text=True, check=False, timeout=250
+        [sys.executable, "-c", PROGRAM, backend],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=250,
     )
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
