@@ -20,65 +20,14 @@
 #define TAPS (SIZE_D * SIZE_H * SIZE_W)
 #define X_ROW (X_COLUMNS * VW)
 #define X_PLANE (X_ROWS * X_ROW)
-#define BEYOND (VW * VW)  // what copies of rows may write behind the last one
-#if 2 * EXTENT_W <= VW  // an image's rows together are fewer vectors than each by itself
-#define FLAT (X_ROWS * EXTENT_W * VW + BEYOND)
-#else
-#define FLAT 0
-#endif
+
+#include "conv/depthwise_copy.h"
 
 // of taps 0 .. count: those that meet the image from `first` on
 DEVICE int low_tap(int first, const int step) { return first >= 0 ? 0 : (step - 1 - first) / step; }
 DEVICE int high_tap(int first, const int step, int count, int extent) {
     const int high = first >= extent ? 0 : (extent - 1 - first) / step + 1;
     return high < count ? high : count;
-}
-
-// VW pixels of a channel from `at` on; beyond the end of the tensor nothing is read
-DEVICE vreal load_pixels(const GLOBAL T *in, int at, const int span) {
-    vreal v = (vreal)((real)0);
-    for (int j = 0; j < MIN(VW, span - at); ++j) LANE(v, j) = LOAD(in, at + j);
-    return v;
-}
-
-// Copy `count` neighbouring pixels of VW channels, and up to VW - 1 vectors more
-NOINLINE void copy_run(__private real *to, const GLOBAL T *in, int from, const int in_c, int count, const int span) {
-    for (int q = 0; q < count; q += VW, to += VW * VW) {
-        vreal block[VW];
-        if (from + q + (VW - 1) * in_c + VW <= span) {
-            UNROLL for (int i = 0; i < VW; ++i) block[i] = VLOAD(in, from + q + i * in_c);
-        } else {
-            UNROLL for (int i = 0; i < VW; ++i) block[i] = load_pixels(in, from + q + i * in_c, span);
-        }
-        transpose(block);
-        UNROLL for (int j = 0; j < VW; ++j) RSTORE(block[j], to + j * VW);
-    }
-}
-
-// Copy `rows` rows of `columns` pixels of VW channels, from `from` on, to rows that are `pitch` pixels apart; and up to VW - 1
-// vectors behind each row
-DEVICE void copy_pixels(__private real *to, const int pitch, const GLOBAL T *in, int from, const int in_c, const int in_h,
-                        const int in_w, int rows, const int columns, const int span) {
-    if (in_c == 1) {
-        for (int row = 0; row < rows; ++row)
-            for (int q = 0; q < columns; ++q) {
-                const GLOBAL T *pixel = in + (from + row * in_h + q * in_w);
-                PREFETCH(pixel + in_h);
-                RSTORE(VLOAD(pixel, 0), to + (row * pitch + q) * VW);
-            }
-    } else if (in_h == columns && pitch == columns) {
-        copy_run(to, in, from, in_c, rows * columns, span);
-#if FLAT
-    } else if (in_h == columns && 2 * columns <= VW) {
-        real flat[FLAT];
-        copy_run(flat, in, from, in_c, rows * columns, span);
-        for (int row = 0; row < rows; ++row)
-            for (int i = 0; i < columns * VW; i += VW)
-                RSTORE(RLOAD(flat + row * columns * VW + i), to + row * pitch * VW + i);
-#endif
-    } else {
-        for (int row = 0; row < rows; ++row) copy_run(to + row * pitch * VW, in, from + row * in_h, in_c, columns, span);
-    }
 }
 
 // x from row `h0` of an image's plane on
