@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,6 @@ from portadnn.dispatch.choice import PLAN_HOOKS
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
-
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from portadnn.examples import torch_models  # noqa: E402
 from portadnn.torch.recording.comparing import Comparer  # noqa: E402
@@ -107,7 +106,7 @@ def test_sums_of_overlapping_windows_in_16_bits(dtype: Any) -> None:
 
     torch.manual_seed(0)
     assert not run().differences
-    with Faulty(torch.ops.aten.max_pool2d_with_indices_backward.default, lambda *_: True):
+    with faulty("max_pool2d_with_indices_backward.default", lambda *_: True):
         assert "max_pool2d_with_indices_backward" in run().differences[0].function
 
 
@@ -128,51 +127,61 @@ def test_what_pytorch_rounds_with_other_numbers_is_no_difference() -> None:
     assert comparer.compared_calls == {"convolution": 3, "activation": 2, "norm": 2}
 
 
-class Faulty(TorchDispatchMode):
+class Wrong:
+    """PyTorch with an operator that computes something else: below autograd, and below where calls are seen.
+
+    `instead` gets the operator and its arguments.
+    """
+
+    def __init__(self, operator: str, instead: Callable[..., Any]) -> None:
+        self.operator, self.instead = operator, instead
+
+    def __enter__(self) -> None:
+        packet, _, overload = self.operator.partition(".")
+        func = getattr(getattr(torch.ops.aten, packet), overload)
+        behind = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
+
+        def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
+            return self.instead(partial(func.redispatch, keys & behind), *args, **kwargs)
+
+        self.library = torch.library.Library("aten", "IMPL")
+        self.library.impl(func, kernel, "BackendSelect", with_keyset=True)
+
+    def __exit__(self, *error: object) -> None:
+        self.library._destroy()
+
+
+def faulty(operator: str, chosen: Callable[..., bool]) -> Wrong:
     """PyTorch with a fault in one operator, for tensors that a function chooses."""
 
-    def __init__(self, operator: Any, chosen: Callable[..., bool]) -> None:
-        super().__init__()
-        self.operator, self.chosen = operator, chosen
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        if func is self.operator and self.chosen(*args):
+    def instead(func: Any, *args: Any, **kwargs: Any) -> Any:
+        out = func(*args, **kwargs)
+        if chosen(*args):
             first = out[0] if isinstance(out, (tuple, list)) else out
             first.view(-1)[7] += 0.01
         return out
 
+    return Wrong(operator, instead)
+
 
 FAULTS = [
-    ("resnet50", "aten.convolution.default", lambda x, w, *_: tuple(w.shape) == (64, 64, 3, 3), "layers.3.0.conv2"),
-    ("unet", "aten.native_group_norm.default", lambda x, *_: x.shape[1] == 32, "middle.1"),
-    ("transformer", "aten.native_layer_norm_backward.default", lambda *_: True, "norm"),
+    ("resnet50", "convolution.default", lambda x, w, *_: tuple(w.shape) == (64, 64, 3, 3), "layers.3.0.conv2"),
+    ("unet", "native_group_norm.default", lambda x, *_: x.shape[1] == 32, "middle.1"),
+    ("transformer", "native_layer_norm_backward.default", lambda *_: True, "norm"),
 ]
 
 
 @pytest.mark.parametrize(("name", "operator", "chosen", "module"), FAULTS)
 def test_a_fault_of_pytorch_is_named(name: str, operator: str, chosen: Any, module: str) -> None:
-    function = torch.ops
-    for part in operator.split("."):
-        function = getattr(function, part)
-    comparer = compared("reference", name, Faulty(function, chosen))
+    comparer = compared("reference", name, faulty(operator, chosen))
     first = comparer.differences[0]
-    assert (first.target, first.module, first.function) == ("torch", module, operator.removesuffix(".default"))
+    assert (first.target, first.module, first.function) == (
+        "torch",
+        module,
+        f"aten.{operator.removesuffix('.default')}",
+    )
     assert "times the tolerance" in first.message
     assert {difference.target for difference in comparer.differences} == {"torch"}
-
-
-class Wrong(TorchDispatchMode):
-    """PyTorch with an operator that computes something else where a function says so."""
-
-    def __init__(self, operator: str, instead: Callable[..., Any]) -> None:
-        super().__init__()
-        self.operator, self.instead = f"aten.{operator}", instead
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if str(func) == self.operator:
-            return self.instead(func, *args)
-        return func(*args, **(kwargs or {}))
 
 
 def shifted(func: Any, x: Any, w: Any, *rest: Any) -> Any:

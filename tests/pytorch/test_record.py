@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -287,6 +288,46 @@ def test_reasons_are_told_each_time(tmp_path: Path) -> None:
     assert set(recorder.left.values()) == {2}
     reasons = [event.why_not for event in recording.events]
     assert reasons == ["a tensor of layout sparse_coo", "numbers of int64"] * 2
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_random_and_converted_numbers_are_none_of_cudnns(tmp_path: Path) -> None:
+    """Names that have parts of others in them: log_normal_ is no norm, and _convert_indices_* no convolution."""
+    x = torch.empty(4, 4)
+
+    def program() -> None:
+        x.log_normal_()
+        x.normal_()
+        torch.tensor([[0.0, 1.0], [1.0, 0.0]]).to_sparse_csr()
+        torch.renorm(x, 2, 0, 1.0)
+
+    recorder, _ = recorded(tmp_path, program)
+    assert not recorder.counts
+
+
+def test_other_threads_are_not_seen(tmp_path: Path) -> None:
+    """Neither their calls nor their modules, though they compute between two calls of the thread that records."""
+    other, turn = nn.Sequential(nn.Conv2d(1, 1, 1), nn.ReLU()), threading.Barrier(2, timeout=60)
+
+    def stay(*_: Any) -> None:  # inside of its module, meanwhile
+        turn.wait()
+        turn.wait()
+
+    other[0].register_forward_pre_hook(stay)
+    thread = threading.Thread(target=other, args=(torch.ones(1, 1, 2, 2),))
+    x = torch.randn(1, 2, 4, 4, requires_grad=True)
+
+    def program() -> None:
+        thread.start()
+        turn.wait()
+        nn.functional.max_pool2d(x, 2).sum().backward()
+        turn.wait()
+        thread.join()
+        nn.functional.max_pool2d(x, 2)
+
+    recorder, recording = recorded(tmp_path, program)
+    assert recorder.counts == {"pooling": 3}
+    assert {event.module for event in recording.events} == {""}
 
 
 def test_the_commands(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Recurrent networks of PyTorch as problems: torch.lstm, gru, rnn_tanh and rnn_relu, and their gradients.
 
-On CPUs PyTorch computes them of smaller operators, so they are met as functions of Python, above autograd.
+On CPUs PyTorch computes them of smaller operators, so they are met as functions, above autograd.
 """
 
 from __future__ import annotations

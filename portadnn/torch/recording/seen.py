@@ -14,7 +14,7 @@ from ...graph.operation_graph import OperationGraph
 from ...problem import ALIGNMENT, Problem
 from ...recording.encode import spec_json
 from .computation import Apart, Tensor, is_tensor
-from .watching import Made
+from .watching import Call, Made
 
 MOST = 1 << 13  # calls that are remembered
 _PLAIN = frozenset({torch.Tensor, torch.nn.Parameter, getattr(torch.nn, "Buffer", torch.nn.Parameter)})
@@ -63,6 +63,7 @@ class Pattern:
     in_place: bool
     why_not: str
     problems: tuple[Posed, ...]
+    touched: tuple[tuple[int, int, bool], ...]  # which problem has a view of which of the call's tensors, and writes it
 
     def repeats(self, leaves: int) -> bool:
         """Tell whether all memory is that of the call's own tensors, of which there are so many, or of no call."""
@@ -70,7 +71,27 @@ class Pattern:
         return all(operand.leaf < leaves and operand.key is None for operand in operands)
 
 
-NOTHING = Pattern("", "", "cpu", False, "", ())  # of calls that are none of cuDNN's
+class Kept(NamedTuple):
+    """All that is kept of a call until its lines are written.
+
+    Attributes
+    ----------
+    addresses : sequence of int
+        Where its tensors begin.
+    fresh : sequence of (int, int, int)
+        Memory whose contents come from elsewhere: which problem reads it, where it begins, and its bytes.
+    thread : int
+        The system's number of the thread.
+    """
+
+    call: Call
+    pattern: Pattern
+    addresses: Sequence[int]
+    fresh: Sequence[tuple[int, int, int]]
+    thread: int
+
+
+NOTHING = Pattern("", "", "cpu", False, "", (), ())  # of calls that are none of cuDNN's
 _PATTERNS: dict[tuple[Any, ...], Pattern] = {}
 
 
@@ -98,7 +119,13 @@ def pattern_of(call: Made, leaves: Sequence[Tensor]) -> tuple[Pattern, list[Tens
         text = _told(computation.problem, tuple(numbers))
         problems.append(Posed(computation.problem, tuple(numbers), tuple(numbers.values()), tuple(operands), text))
     head = (call.function, call.kind, device or "cpu", call.in_place, call.why_not)
-    return Pattern(*head, tuple(problems)), found
+    touched = tuple(
+        (number, operand.leaf, operand.written)
+        for number, posed in enumerate(problems)
+        for operand in posed.operands
+        if operand.leaf >= 0
+    )
+    return Pattern(*head, tuple(problems), touched), found
 
 
 @functools.lru_cache(4096)
@@ -127,8 +154,8 @@ class Told(NamedTuple):
 def look_up(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], out: Any) -> Told | None:
     """Return all that a translation may depend on; None where that cannot be told.
 
-    That is type, dims, strides, alignment and device of tensors, which of them begin at one address, all other values,
-    and what PyTorch lets GPUs round.
+    That is type, dims, strides and alignment of tensors, the device of the first, which of them begin at one address,
+    all other values, and what PyTorch lets GPUs round.
     """
     leaves: list[Tensor] = []
     addresses: list[int] = []
@@ -137,9 +164,11 @@ def look_up(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], out: An
         _append((args, out, *kwargs.items()) if kwargs else (args, out), leaves, addresses, words)
         if len(set(addresses)) != len(addresses):
             words += map(addresses.index, addresses)
-        if leaves and leaves[0].is_cuda:
-            backend = torch.backends.cudnn
-            words += (backend.enabled, backend.allow_tf32)
+        if leaves:
+            words.append(leaves[0].device)
+            if leaves[0].is_cuda:
+                backend = torch.backends.cudnn
+                words += (backend.enabled, backend.allow_tf32)
         key = tuple(words)
         return Told(key, leaves, addresses, _PATTERNS.get(key))
     except (RuntimeError, NotImplementedError, TypeError):  # sparse tensors, and others of other libraries
@@ -168,7 +197,7 @@ def _append(values: Any, leaves: list[Tensor], addresses: list[int], words: list
             address = value.data_ptr()
             leaves.append(value)
             addresses.append(address)
-            words += (value.dtype, value.device, value.shape, value.stride(), address % ALIGNMENT)
+            words += (value.dtype, value.shape, value.stride(), address % ALIGNMENT == 0)
         elif kind is tuple or kind is list:
             _append(value, leaves, addresses, words)
         elif is_tensor(value):

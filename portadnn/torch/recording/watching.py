@@ -1,9 +1,11 @@
-"""The modes that see what a PyTorch program computes."""
+"""Watches see what a PyTorch program computes, and pass it on as problems."""
 
 from __future__ import annotations
 
 import bisect
+import contextlib
 import functools
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -11,16 +13,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import convolution, graphs, layers, norms, pooling, recurrent
+from . import convolution, graphs, kernels, layers, norms, pooling, recurrent, wholes
 from .computation import TABLE, Computation, Entry, LeftOut, Tensor, by_name, is_tensor
-from .names import Modules, site
+from .eager import eager
+from .kernels import Span
+from .names import Modules, Where, where
 
 _FAMILIES = (convolution, graphs, layers, norms, pooling, recurrent)  # whose import fills the table
-_RELEVANT = {  # words in names of operators that cuDNN's are likely to be
+_KINDS = {  # words in names of operators that cuDNN's are likely to be
     "conv": "convolution",
+    "convolution": "convolution",
     "norm": "norm",
     "pool": "pooling",
     "rnn": "rnn",
@@ -31,9 +34,9 @@ _RELEVANT = {  # words in names of operators that cuDNN's are likely to be
     "ctc_loss": "ctc",
     "grid_sampler": "grid sample",
 }
-_NOT = ("linalg", "norm_except_dim", "weight_norm", "renorm", "embedding", "unpool", "aten.norm", "aten._foreach")
+_RELEVANT = re.compile(rf"(?<![a-z])({'|'.join(_KINDS)})(?![a-z])")
+_NOT = ("linalg", "norm_except_dim", "weight_norm", "embedding", "aten.norm", "aten._foreach")
 MOST_RANGES = 1 << 16
-_clock = time.perf_counter
 
 
 class Call(NamedTuple):
@@ -75,81 +78,80 @@ class Made:
 
 
 class Known(NamedTuple):
-    """What is known of an operator: its name, kind and translation, and whether it is to be met in its parts."""
+    """What is known of an operator: its name, kind and translation, and whether it changes an argument."""
 
     function: str
     kind: str
     entry: Entry | None
-    composite: bool
     in_place: bool
 
 
-_KNOWN: dict[Any, Known | None] = {}
+@functools.cache
+def _known(func: Any) -> Known:
+    """Return what is known of an operator that is watched."""
+    full = f"{func._schema.name.partition('::')[2]}.{func._schema.overload_name or 'default'}"
+    entry, name = TABLE.get(full), f"aten.{full}".removesuffix(".default")
+    kind = entry.kind if entry else _kind(full)
+    return Known(name, kind, entry, name.endswith("_"))
 
 
-def _know(func: Any) -> Known | None:
-    """Look at an operator that has not been called before; None of one that is none of cuDNN's."""
-    found = None
-    if isinstance(func, torch._ops.OpOverload) and func.namespace == "aten":
-        full = f"{func._schema.name.partition('::')[2]}.{func._schema.overload_name or 'default'}"
-        entry = TABLE.get(full)
-        name = f"aten.{full}"
-        kind = next((kind for word, kind in _RELEVANT.items() if word in name), "")
-        if any(word in name for word in _NOT):
-            kind = ""
-        if entry is not None:
-            kind = entry.kind
-        composite = entry is None and torch._C._dispatch_has_kernel_for_dispatch_key(
-            func.name(), "CompositeImplicitAutograd"
-        )
-        if kind or composite:
-            in_place = name.partition(".default")[0].endswith("_")
-            found = Known(name.removesuffix(".default"), kind, entry, composite, in_place)
-    _KNOWN[func] = found
-    return found
+def _kind(full: str) -> str:
+    """Return what an operator is counted as by its name; "" where it is none of cuDNN's."""
+    name = f"aten.{full}"
+    word = None if any(other in name for other in _NOT) else _RELEVANT.search(name)
+    return _KINDS[word[1]] if word else ""
 
 
-class _Functions(TorchFunctionMode):
-    """Sees functions of Python whose parts alone PyTorch's dispatcher has."""
-
-    def __init__(self, watch: Watch) -> None:
-        super().__init__()
-        self._watch = watch
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = getattr(func, "__name__", "")
-        if name in recurrent.MODES and not kwargs:
-            return self._watch._recurrent(name, func, args)
-        if name == "rms_norm":
-            return self._watch._rms_norm(func, args, kwargs or {})
-        return func(*args, **(kwargs or {}))
+def _watched(full: str) -> bool:
+    """Tell whether an operator is one of cuDNN's; what is made of others is seen in its parts."""
+    if (full if "." in full else f"{full}.default") in TABLE:
+        return True
+    composite = torch._C._dispatch_has_kernel_for_dispatch_key
+    return bool(_kind(full)) and not composite(f"aten::{full}", "CompositeImplicitAutograd")
 
 
-class Watch(TorchDispatchMode):
-    """Sees the calls of this thread, and of the backward passes that it starts.
+class Watch:
+    """Sees the calls of this thread, and of the backward passes that it starts, while it is entered.
 
     Subclasses say what becomes of them: `made` gets each. `compared` is passed to translations.
     """
 
     compared = False
-    supports_higher_order_operators = True  # which go on as without the mode
 
     def __init__(self) -> None:
-        super().__init__()
         self.modules = Modules()
-        self.counts: Counter[str] = Counter()
-        self.posed: Counter[str] = Counter()
-        self.left: Counter[tuple[str, str, str]] = Counter()
-        self._functions = _Functions(self)
+        self._counts: Counter[str] = Counter()
+        self._posed: Counter[str] = Counter()
+        self._left: Counter[tuple[str, str, str]] = Counter()
         self._starts: list[int] = []  # autograd nodes of functions that are seen as a whole: ranges of numbers
         self._ends: list[int] = []
-        self._inside = 0
-        self._fastpath = True
-        self._open = False
+        self._leaving = contextlib.ExitStack()
+        self._entered = False
 
     def made(self, call: Made) -> None:
         """Take a call."""
         raise NotImplementedError
+
+    def settle(self) -> None:
+        """Count the calls that have been taken and not been counted."""
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Calls by kind."""
+        self.settle()
+        return self._counts
+
+    @property
+    def posed(self) -> Counter[str]:
+        """Those of them that became problems."""
+        self.settle()
+        return self._posed
+
+    @property
+    def left(self) -> Counter[tuple[str, str, str]]:
+        """The others: kind, function and reason."""
+        self.settle()
+        return self._left
 
     def _repr_html_(self) -> str:
         """Show in notebooks how many calls became problems, and why others did not."""
@@ -163,63 +165,41 @@ class Watch(TorchDispatchMode):
     # a context
 
     def __enter__(self) -> Any:
-        self._fastpath = torch.backends.mha.get_fastpath_enabled()
+        kernels.install(_watched, wholes.OVERLOADS)
+        fast = torch.backends.mha.get_fastpath_enabled()
         torch.backends.mha.set_fastpath_enabled(False)  # which computes whole layers in one call
-        self.modules.install()
-        self._functions.__enter__()
-        self._open = True
-        return super().__enter__()
+        self._leaving.callback(torch.backends.mha.set_fastpath_enabled, fast)
+        self._leaving.enter_context(eager())
+        kernels.watch(self)
+        self._leaving.callback(kernels.leave, self)
+        self._entered = True
+        return self
 
     def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
-        self._open = False
-        self._functions.__exit__(*error)
-        self.modules.remove()
-        torch.backends.mha.set_fastpath_enabled(self._fastpath)
+        self._entered = False
+        self._leaving.close()
 
     # calls
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        # Between two large operators nothing of this is in the processor's caches: each function counts.
-        kwargs = kwargs or {}
-        known = _KNOWN[func] if func in _KNOWN else _know(func)
-        if known is None or self._inside:
-            return func(*args, **kwargs)
-        if known.composite:
-            with _Again(self):
-                return func.decompose(*args, **kwargs)
+    def saw(self, func: Any, args: Any, kwargs: Any, out: Any, place: Where, start: float, seconds: float) -> None:
+        """Take a call of an operator that was made."""
         if self._starts and self._of_whole():
-            return func(*args, **kwargs)
-        module = self.modules.current()
-        start = _clock()
-        out = func(*args, **kwargs)
-        seconds = _clock() - start
-        self.modules.note(module)
-        self._inside += 1
-        try:
-            self.operator(known, func, args, kwargs, out, Call(module, site(), start, seconds))
-        finally:
-            self._inside -= 1
-        return out
+            return
+        name = self.modules.name(place)
+        self.modules.note(name)
+        self.operator(func, args, kwargs, out, Call(name, place.site, start, seconds))
 
-    def operator(self, known: Known, func: Any, args: Any, kwargs: Any, out: Any, call: Call) -> None:
+    def operator(self, func: Any, args: Any, kwargs: Any, out: Any, call: Call) -> None:
         """Translate a call of an operator, count it and pass it on."""
         if _unreal(args):
             return
+        known = _known(func)
         made = Made(known.function, known.kind, *call, in_place=known.in_place)
         if known.entry is None:
             self._translated(made, _untranslated)
         else:
             translate = known.entry.translate
             self._translated(made, lambda: translate(by_name(func._schema, args, kwargs), out, self.compared))
-
-    def _take(self, call: Made, translate: Callable[[], Sequence[Computation]]) -> None:
-        """Do so with a call of a function, without looking at what that takes."""
-        self._inside += 1
-        try:
-            self._translated(call, translate)
-        finally:
-            self._inside -= 1
 
     def _translated(self, call: Made, translate: Callable[[], Sequence[Computation]]) -> None:
         """Count a call and pass it on; what is none of cuDNN's is passed over."""
@@ -237,11 +217,11 @@ class Watch(TorchDispatchMode):
 
     def count(self, kind: str, function: str, why_not: str) -> None:
         """Count a call."""
-        self.counts[kind] += 1
+        self._counts[kind] += 1
         if why_not:
-            self.left[kind, function, why_not] += 1
+            self._left[kind, function, why_not] += 1
         else:
-            self.posed[kind] += 1
+            self._posed[kind] += 1
 
     def _of_whole(self) -> bool:
         """Tell whether the gradient that is being computed is part of a function that was seen as a whole."""
@@ -252,91 +232,34 @@ class Watch(TorchDispatchMode):
         place = bisect.bisect_right(self._starts, number) - 1
         return place >= 0 and number < self._ends[place]
 
-    def _whole(self, function: Callable[[], Any]) -> tuple[Any, float, float]:
-        """Make a call without looking at its parts; return its result, when it began, and how long it took."""
-        first = torch.autograd._get_sequence_nr()
-        self._inside += 1
-        start = time.perf_counter()
-        try:
-            out = function()
-        finally:
-            self._inside -= 1
-        last = torch.autograd._get_sequence_nr()
-        if last > first:
+    def saw_whole(self, func: Any, args: Any, kwargs: Any, out: Any, place: Where, span: Span) -> None:
+        """Take a call of a function that was made, without looking at its parts."""
+        if span.last > span.first:
             if len(self._starts) >= MOST_RANGES:
                 del self._starts[:-1], self._ends[:-1]
-            self._starts.append(first)
-            self._ends.append(last)
-        return out, start, time.perf_counter() - start
-
-    def _recurrent(self, name: str, func: Any, args: tuple[Any, ...]) -> Any:
-        module, place = self.modules.current(), site()
-        out, start, seconds = self._whole(lambda: func(*args))
-        if _unreal((out,)):
-            return out
-        trains = out[0].requires_grad
-        held: dict[str, Any] = {}
-        reserve = ("reserve", name, tuple(args[0].shape), module) if trains else None
-
-        def translate() -> Sequence[Computation]:
-            held["call"] = recurrent.recurrent(name, func, args, tuple(one.detach() for one in out))
-            return recurrent.forward(held["call"], reserve, self.compared)
-
-        self._take(Made(f"torch.{name}", "rnn", module, place, start, seconds), translate)
-
-        def gradients(dy: Tensor) -> None:
-            if not self._open:
-                return
-            call = Made(f"torch.{name} backward", "rnn", module, site(), time.perf_counter(), 0.0)
-            self._take(call, lambda: recurrent.backward(held["call"], reserve, dy, self.compared))
-
-        if trains and "call" in held:
-            out[0].register_hook(gradients)
-        return out
-
-    def _rms_norm(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        module, place = self.modules.current(), site()
-        out, start, seconds = self._whole(lambda: func(*args, **kwargs))
-        if _unreal((out,)):
-            return out
-        names = ("input", "normalized_shape", "weight", "eps")
-        given = {**dict.fromkeys(names), **dict(zip(names, args, strict=False)), **kwargs}
-        x, weight = given["input"], given["weight"]
-        epsilon = torch.finfo(x.dtype).eps if given["eps"] is None else float(given["eps"])
-        count, plain = len(given["normalized_shape"]), (None if weight is None else weight.detach())
-        self._take(
-            Made("torch.rms_norm", "norm", module, place, start, seconds),
-            lambda: norms.rms_norm(x.detach(), count, plain, epsilon, out.detach()),
+            self._starts.append(span.first)
+            self._ends.append(span.last)
+        y = out if is_tensor(out) else out[0]
+        if _unreal((y,)):
+            return
+        name = func._schema.name.partition("::")[2]
+        module = self.modules.name(place)
+        whole = wholes.FUNCTIONS[name](func, args, kwargs, out, module)
+        kind = wholes.KINDS[name]
+        self._translated(
+            Made(f"torch.{name}", kind, module, place.site, span.start, span.seconds),
+            lambda: whole.forward(self.compared),
         )
 
-        def own(dy: Tensor) -> tuple[Tensor, ...]:
-            leaves = [one.detach().requires_grad_() for one in (x, weight) if one is not None]
-            with torch.enable_grad():
-                y = torch.nn.functional.rms_norm(leaves[0], given["normalized_shape"], *leaves[1:], eps=epsilon)
-            return tuple(torch.autograd.grad(y, leaves, dy))
-
         def gradients(dy: Tensor) -> None:
-            if self._open:
-                call = Made("torch.rms_norm backward", "norm", module, site(), time.perf_counter(), 0.0)
-                made = functools.lru_cache(None)(lambda: own(dy))
-                self._take(call, lambda: norms.rms_norm_backward(x.detach(), dy, count, plain, epsilon, made))
+            if not self._entered:
+                return
+            with kernels.Unwatched():
+                call = Made(f"torch.{name} backward", kind, module, where().site, time.perf_counter(), 0.0)
+                self._translated(call, lambda: whole.backward(dy, self.compared))
 
-        if out.requires_grad:
-            out.register_hook(gradients)
-        return out
-
-
-class _Again:
-    """The mode once more, inside of itself, for the parts of a call."""
-
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-
-    def __enter__(self) -> None:
-        TorchDispatchMode.__enter__(self._watch)
-
-    def __exit__(self, *error: Any) -> None:
-        TorchDispatchMode.__exit__(self._watch, *error)
+        if y.requires_grad:
+            y.register_hook(gradients)
 
 
 def _untranslated() -> Sequence[Computation]:
