@@ -28,6 +28,12 @@ class Binding(LibraryCalls):
         values = [known(name) for name in names if name] + ([] if "" not in names else [UNKNOWN])
         return self.joined([*values, *([] if default is None else [self.evaluate(default)])])
 
+    def forget_length(self, value: Value) -> None:
+        """Note that a container was given to a function that is not followed: an empty one to be filled."""
+        length = f"{value.data}.#length"
+        if value.kind == "unknown" and self.state.variables.get(length) in (known(0), known(0, "size_t")):
+            self.state.variables[length] = UNKNOWN
+
     def _deduced(self, function: Function, name: str, bound: Bound) -> str:
         """Return the type that a template's parameter has by the arguments of a call: of those that are variables."""
         for parameter, (path, value) in zip(function.parameters, bound, strict=False):

@@ -297,6 +297,8 @@ class Calls(Binding):
             return True
         if called in self.stack or len(self.stack) >= DEEPEST_CALL or called.spent > _MOST_STEPS_IN_ONE:
             return False
+        if called.function.kind == "constructor" and any(m.leads for m in self.index.methods_of(called.function.owner)):
+            return True  # it says what the members hold that the methods give to the library
         return called.leads or handed or len(called.function.body.statements) <= _SMALL
 
     def _run_function(self, called: Known, frame: Frame, where: Place | None) -> Value:
@@ -356,6 +358,7 @@ class Calls(Binding):
         """Note what a function that is not followed may have done to what it got."""
         if leads:
             self.lose(value)
+        self.forget_length(value)
         if value.kind == "pointer":
             self.forget(str(value.data), why=str(self.fresh()))
 

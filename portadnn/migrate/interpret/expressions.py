@@ -198,7 +198,7 @@ class Expressions(Assigning):
         if isinstance(operand, Unclear):
             return UNKNOWN
         path = self.place(operand) if not isinstance(operand, Invocation | Constant) else None
-        type_ = self.types.get(path, "") if path is not None else types.bare(self.index.resolved(name))
+        type_ = (self.types.get(path, "") if path is not None else "") or types.bare(self.index.resolved(name))
         type_ = self.frame.generic.get(type_, type_)
         type_ = "float" if self.index.is_parameter(type_) and not self._is_doubled() else type_
         if type_.endswith("]") and path is not None:

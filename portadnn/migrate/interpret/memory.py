@@ -275,6 +275,8 @@ class Memory:
         path = f"{base}->{name}" if base == "this" else f"{base}.{name}"
         if path not in self.types:
             declared = self.member_declaration(class_, name)
+            if declared is None and base == self.frame.this:  # a virtual method's, of an object known by its base
+                declared = self.member_declaration(self.index.class_named(self.frame.this_class), name)
             if declared is not None:
                 self.types[path] = self._given_type(base, class_, declared.type) + "[]" * len(declared.array)
                 if declared.value is not None:

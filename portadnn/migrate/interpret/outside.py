@@ -337,6 +337,7 @@ class Outside(Containers):
             value = self.evaluate(argument)
             values.append(value)
             self._filled(value)
+            self.forget_length(value)
         harmless = _HARMLESS.search(name) is not None
         if _READS.match(name):
             return unknown(f"{name}~{self.fresh()}")
