@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from .... import mapping
+from ...frontend.methods import GRAPH_TYPE, makers
 from ...program import Invocation, Member, Unit
 from ..registry import source_check
 from ..situation import SourceHit
@@ -85,8 +86,18 @@ def graphs_of_hipdnn(unit: Unit) -> Iterator[SourceHit]:
         yield SourceHit(node.span, words={"name": f"hipdnn{rest}"}, function=f"hipdnn{rest}")
 
 
+def _of_frontend(unit: Unit) -> bool:
+    """Return whether a source has graphs of cudnn_frontend, whose header a header of its own may include for it."""
+    if any("cudnn_frontend" in include for include in unit.includes):
+        return True
+    return any(
+        function.calls & makers() or any(GRAPH_TYPE.search(parameter.type) for parameter in function.parameters)
+        for function in unit.functions
+    )
+
+
 def _methods(unit: Unit, table: _Table) -> Iterator[SourceHit]:
-    if not any("cudnn_frontend" in include for include in unit.includes):
+    if not _of_frontend(unit):
         return
     for node in _calls(unit):
         if isinstance(node.callee, Member) and node.callee.name in table:
@@ -99,7 +110,7 @@ def _methods(unit: Unit, table: _Table) -> Iterator[SourceHit]:
 def refused_by_shim(unit: Unit) -> Iterator[SourceHit]:
     """Find what hipDNN's shim of cudnn_frontend answers with an error."""
     yield from _methods(unit, _REFUSED)
-    if any("cudnn_frontend" in include for include in unit.includes):
+    if _of_frontend(unit):
         for node in _calls(unit):
             if isinstance(node.callee, Member) and node.callee.name == "execute" and len(node.arguments) == 4:
                 does = "returns INVALID_VALUE with an array of pointers: give it a map of them"
