@@ -360,5 +360,6 @@ class Unit:
     chosen: frozenset[str] = frozenset()  # enumerators of cuDNN that templates, or macros in capitals, are given
     numbers: frozenset[tuple[str, str]] = frozenset()  # names for float or double, where some stand for double
     doubled: frozenset[str] = frozenset()  # templates given double, ``M(X)`` of macros, ``M()`` of those that do it
+    floated: frozenset[str] = frozenset()  # class templates that are instantiated for float
     around: Mapping[str, Class] = field(default_factory=dict, repr=False, compare=False)  # other files' classes
     returned: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)  # by all methods of a name

@@ -163,6 +163,14 @@ def numbers(mask: bytes) -> frozenset[tuple[str, str]]:
     )
 
 
+_FLOATED = re.compile(rb"\btemplate\s+(?:class|struct)\s+(?:\w+::)*(\w+)\s*<\s*float\s*>\s*;")
+
+
+def floated(mask: bytes) -> frozenset[str]:
+    """Return the class templates of one parameter that are instantiated for float."""
+    return frozenset(match[1].decode() for match in _FLOATED.finditer(mask)) if b"template" in mask else frozenset()
+
+
 _DOUBLE = re.compile(rb"\b([A-Za-z_]\w*)\s*<\s*((?:[\w:]+\s*,\s*)*)double\s*[,>]")
 _INSTANTIATING = re.compile(rb"^[ \t]*(\w*INST\w*)[ \t]*\([ \t]*([A-Za-z_]\w*)", re.IGNORECASE | re.MULTILINE)
 

@@ -19,7 +19,7 @@ from .directives import Group
 from .expansion import LONGEST_MACRO, Expander, Foreign, Template, unfolded
 from .macros import Macros
 from .mending import mend
-from .mentions import doubled, given_to_templates, mentions, named, numbers, suppressions
+from .mentions import doubled, floated, given_to_templates, mentions, named, numbers, suppressions
 from .parsing import OutOfTime, parse
 from .pointers import pointed
 from .sheet import Variant, base, variants
@@ -150,6 +150,7 @@ class _Reading:
         unit.named = named(bytes(mask))
         unit.chosen = given_to_templates(self.text.mask)
         unit.numbers = numbers(self.text.mask)
+        unit.floated = floated(self.text.mask)
         unit.doubled = doubled(self.text.mask) | {
             f"{macro.name}()" for macro in self.prepared.macros if _for_double(self.text.mask[macro.start : macro.end])
         }

@@ -290,6 +290,12 @@ class Index:
         commas = next(("," * i for i in types_ if f"{',' * i}{name}" in self._doubled), None)
         return "" if commas is None else f"<{commas}double>"
 
+    def floated(self, name: str, template: tuple[str, ...]) -> str:
+        """Return a class template's argument for float, if the program instantiates it for that, and not for double."""
+        if len(template) != 1 or not any(name in unit.floated for unit in self.units):
+            return ""
+        return "" if self.doubled(name, template) else "<float>"
+
     def number_type(self, name: str) -> str:
         """Return ``"double?"`` of a name for float or double, as the program is built; of others the name itself."""
         if self._numbers_by_name is None:
