@@ -343,8 +343,9 @@ class Memory:
         if elements is not None and elements.data:
             return Value(elements.data[0].kind, elements.data[0].data, elements.data[0].type, elements.data[0].origins)
         class_ = self.class_at(path)
-        if path not in self.state.variables and class_ is not None and class_.members and self._is_scalar(class_):
-            path = self.member_path(path, class_.members[0].name)
+        held = self.state.variables.get(path, UNKNOWN)  # of a copy, whose members it has
+        if held.kind == "unknown" and class_ is not None and class_.members and self._is_scalar(class_):
+            path = self.member_path(self.behind(held, path), class_.members[0].name)
         return self.peek(path) if path in self.state.variables or "[" in path else self.read(path)
 
     def _is_scalar(self, class_: Class) -> bool:
