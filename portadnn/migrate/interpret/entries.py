@@ -16,7 +16,7 @@ from ..values import UNKNOWN, Value, unknown
 from ..values import known as known_value
 from . import types
 from .groups import grouped, left_over
-from .index import Index, Known
+from .index import Index, Known, numbers_given
 from .memory import Frame
 from .order import phase_of
 from .statements import OutOfSteps, Statements
@@ -246,19 +246,25 @@ class Walk(Statements):
             self.state = self._method_from(known, before)
 
     def _method_from(self, known: Known, before: State) -> State:
-        if known.function.kind == "method":
-            self._any_of_methods(known)
+        again = known.function.kind == "method" and self._any_of_methods(known)
         earlier = {number for numbers in before.done.values() for number in numbers}
         self.thread = known.label
         self._guarded(known, "this")
         after = self.state if self.state.reachable else before
+        if again and self.state.reachable:  # as its own flags are now
+            self.state = after.copy()
+            self._guarded(known, "this")
         if known.function.kind != "constructor":
             for function, numbers in after.done.items():
                 after.done[function] = {number: sure and number in earlier for number, sure in numbers.items()}
         return after.copy()
 
-    def _any_of_methods(self, known: Known) -> None:
-        """Let members of ``this`` have any number that a method left there: of these it may be called behind each."""
+    def _any_of_methods(self, known: Known) -> bool:
+        """Let members of ``this`` have any number that a method left there: of these it may be called behind each.
+
+        Returns whether it has flags of its own, which keep their values: with what it leaves there it may be called
+        again.
+        """
         owner = types.simple(known.function.owner)
         later = (name for class_ in self.index.lineage(owner) for name in self.index.given_later(class_.name))
         for name in later:
@@ -267,14 +273,20 @@ class Walk(Statements):
             type_ = types.bare(self.types.get(path, ""))
             if value is not None and _comes_later(value, type_):
                 self.state.variables[path] = unknown(path, type_)
+        own = numbers_given([known.function])
+        has_flags = False
         for name, constants in self.index.numbers_of(owner).items():
             path = self._path_in_this(name)
             value = self.state.variables.get(path)
             if value is not None and all(isinstance(o.data, int | float) for o in value.options):
                 type_ = types.bare(self.types.get(path, ""))
-                if not is_integer(type_):
+                numbers = {c.value for c in constants}
+                if type_ == "bool" and name in own and numbers <= {*(c.value for c in own[name]), value.data}:
+                    has_flags = True
+                elif not is_integer(type_):
                     others = [self.cast(known_value(c.value, c.type), type_) for c in constants]
                     self.state.variables[path] = self.joined([value, *others])
+        return has_flags
 
     def _path_in_this(self, name: str) -> str:
         """Return the path of a member, or of one of an object that is a member: ``options_.beta``."""

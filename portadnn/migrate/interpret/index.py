@@ -268,13 +268,8 @@ class Index:
     def numbers_of(self, class_name: str) -> Mapping[str, tuple[Constant, ...]]:
         """Return the numbers that a class's methods, but for its constructors, set each of its members to."""
         if class_name not in self._numbers:
-            found: dict[str, dict[object, Constant]] = {}
-            for known in self.methods_of(class_name):
-                if known.function.kind == "method":
-                    for owner, name, value in given_members(known.function):
-                        for constant in _numbers_in(value) if owner else ():
-                            found.setdefault(name, {})[constant.value] = constant
-            self._numbers[class_name] = {name: tuple(values.values()) for name, values in found.items()}
+            methods = (known.function for known in self.methods_of(class_name))
+            self._numbers[class_name] = numbers_given(f for f in methods if f.kind == "method")
         return self._numbers[class_name]
 
     def doubled(self, name: str, template: tuple[str, ...]) -> str:
@@ -491,6 +486,16 @@ class Index:
                 declared |= set(class_.bases)
         found = {self.class_of(type_) for type_ in declared if "*" not in type_}
         return {types.simple(c.name) for class_ in found if class_ is not None for c in self.lineage(class_.name)}
+
+
+def numbers_given(functions: Iterable[Function]) -> Mapping[str, tuple[Constant, ...]]:
+    """Return the numbers that functions set each of their own object's members to."""
+    found: dict[str, dict[object, Constant]] = {}
+    for function in functions:
+        for owner, name, value in given_members(function):
+            for constant in _numbers_in(value) if owner else ():
+                found.setdefault(name, {})[constant.value] = constant
+    return {name: tuple(values.values()) for name, values in found.items()}
 
 
 def _numbers_in(value: Expression) -> Iterator[Constant]:

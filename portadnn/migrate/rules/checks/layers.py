@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -335,15 +336,26 @@ def saved_are_no_pair(situation: Situation) -> Iterator[Hit]:
         return
     if mean.value.is_null != variance.value.is_null:
         given, missing = (variance, "savedMean") if mean.value.is_null else (mean, "savedInvVariance")
-        if given.value.kind in {"thing", "pointer"}:
-            yield Hit("proven", missing, {"what": f"{given.text} is given without the other of the two"})
+        known_ = given.value.kind in {"thing", "pointer"}
+        if known_ or _NULL.fullmatch((variance if given is mean else mean).text):
+            what = f"{given.text} is given without the other of the two"
+            yield Hit("proven" if known_ else "possible", missing, {"what": what})
         return
     if mean.value.is_null:
         return
     forwards = [deed for deed, _ in situation.before(_trainings(situation))]
     what = _mixed_up(mean.value, variance.value, forwards)
+    certainty: Certainty = "proven"
+    if not what and "one of" in (mean.value.kind, variance.value.kind):
+        pairs = itertools.product(mean.value.options, variance.value.options)
+        what = next((_RUNNING for m, v in pairs if _mixed_up(m, v, forwards) == _RUNNING), "")
+        certainty = "possible"
     if what:
-        yield Hit("proven", "savedMean", {"what": what}, ((forwards[0], "the forward call"),))
+        yield Hit(certainty, "savedMean", {"what": what}, ((forwards[0], "the forward call"),))
+
+
+_NULL = re.compile("NULL|nullptr|0")
+_RUNNING = "the running statistics are passed, which are no statistics of this batch"
 
 
 def _trainings(situation: Situation) -> tuple[str, ...]:
@@ -370,5 +382,5 @@ def _mixed_up(mean: Value, variance: Value, forwards: list[Deed]) -> str:
         if is_(mean, deed, "resultSaveInvVariance") and is_(variance, deed, "resultSaveMean"):
             return "the saved mean and the saved inverse variance are exchanged"
         if is_(mean, deed, "resultRunningMean") or is_(variance, deed, "resultRunningVariance"):
-            return "the running statistics are passed, which are no statistics of this batch"
+            return _RUNNING
     return ""
