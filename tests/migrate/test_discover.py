@@ -135,6 +135,14 @@ def test_products_and_what_is_excluded(tmp_path):
     assert reasons["third_party"] == "excluded"
 
 
+def test_sources_among_the_products_of_their_build(tmp_path):
+    tree(
+        tmp_path,
+        dict.fromkeys(("a/CMakeLists.txt", "a/CMakeCache.txt", "a/x.cpp", "b/CMakeCache.txt", "b/y.cpp"), CALL),
+    )
+    assert names(discover.sources([tmp_path]), tmp_path) == ["a/x.cpp"]
+
+
 def test_links_in_circles_end(tmp_path):
     tree(tmp_path, {"a/x.cpp": CALL, "outside/y.cpp": CALL})
     (tmp_path / "a" / "again").symlink_to(tmp_path / "a")

@@ -326,7 +326,8 @@ class _Search:
         if is_folder:
             if path.name in _FOLDERS or path.name.startswith("cmake-build-"):
                 return "not a folder of sources"
-            if any((path / product).exists() for product in _PRODUCTS):
+            built_here = (path / "CMakeLists.txt").exists()  # with its products among the sources
+            if not built_here and any((path / product).exists() for product in _PRODUCTS):
                 return "a folder of build products"
         name = path.relative_to(root).as_posix() + ("/" if is_folder else "")
         if self.exclude.match_file(name):

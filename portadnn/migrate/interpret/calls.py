@@ -209,9 +209,11 @@ class Calls(Binding):
         owners = {types.simple(k.function.owner) for k in found}
         if len(owners) == len(found) and "" not in owners:  # a virtual method, of several classes
             return found[:_MOST_DEFINITIONS]
-        mine = "" if self.frame.function is None else self.frame.function.of
+        mine = (self.frame.function.of if self.frame.function is not None else "") or self.specialized
         if mine and any(k.function.of == mine for k in found):  # methods of the same specialization
-            found = [k for k in found if k.function.of in (mine, "")]
+            counts = {len(k.function.parameters) for k in found if k.function.of == mine}
+            instead = [k for k in found if k.function.of == "" and len(k.function.parameters) not in counts]
+            found = [k for k in found if k.function.of == mine] + instead
             if len(found) == 1:
                 return found
         special = {k.function.specialization: k for k in found if k.function.specialization}

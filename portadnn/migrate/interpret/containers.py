@@ -67,7 +67,9 @@ class Containers(Calls):
     # Methods ----------------------------------------------------------------------------------------------------
 
     def method_of_value(self, call: Invocation, name: str, base: Value, own: str | None) -> Value | None:
-        """Follow a method of an optional, which is followed as the value that it holds."""
+        """Follow a method of an optional, or of a smart pointer behind ``auto``: both are the value that they hold."""
+        if name == "get" and not call.arguments and base.kind == "pointer":
+            return base
         if name == "value_or" and len(call.arguments) == 1 and base.kind == "unknown":
             return self.joined([base, self.evaluate(call.arguments[0])])
         if own is None or not all(option.kind == "known" for option in base.options):

@@ -212,8 +212,10 @@ class Walk(Statements):
             chosen = [m for m in methods if not files or m.unit.file in files or not _again(m, methods)]
             class_ = self.index.class_named(name)
             floated = self.index.floated(name, class_.template) if class_ is not None else ""
-            for of in _specializations(chosen):
+            for self.specialized in _specializations(chosen):
+                of = self.specialized
                 self._sequence(name, [m for m in chosen if m.function.of in (of, "")], f"{name}{floated}")
+            self.specialized = ""
             if class_ is not None and (doubled := self.index.doubled(name, class_.template)):
                 self._sequence(name, [m for m in chosen if m.function.of in ("double", "")], f"{name}{doubled}")
         self.preferred = frozenset()

@@ -157,6 +157,8 @@ class Expressions(Assigning):
         if sign in ("&&", "||") and len(operands) == 2:
             return self._logic(sign, operands)
         values = [self.evaluate(operand) for operand in operands]
+        if sign == ">>" and len(values) == 2 and values[0].kind != "known" and not symbols.is_integer(values[0].type):
+            self._extract(operands[1])
         if sign == ",":
             return values[-1] if values else UNKNOWN
         if len(values) == 1:
@@ -176,6 +178,12 @@ class Expressions(Assigning):
         if sign == "~" and value.kind == "known" and isinstance(value.data, int):
             return known(~value.data, value.type)
         return unknown(symbols.combine(sign, (value,)), value.type, value.origins)
+
+    def _extract(self, operand: Expression) -> None:
+        """Forget what a variable had that a stream may read: ``stream >> x``."""
+        path = self.place(operand) if isinstance(operand, Name | Member) else None
+        if path is not None and self.value_at(path).kind == "known":
+            self.write(path, unknown(f"{path}~{self.fresh()}", types.bare(self.types.get(path, ""))))
 
     def _address(self, operand: Expression) -> Value:
         path = self.place(operand)

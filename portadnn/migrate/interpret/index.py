@@ -67,7 +67,7 @@ class Index:
     _pointed: frozenset[str] | None = None
     _holders: Counter[str] | None = None  # how many classes have a member of a name
     _arguments: dict[tuple[int, int], set[str]] = field(default_factory=dict)
-    _numbers: dict[str, dict[str, tuple[Constant, ...]]] = field(default_factory=dict)
+    _numbers: dict[str, Mapping[str, tuple[Constant, ...]]] = field(default_factory=dict)
     _parameters: frozenset[str] | None = None
     _derived: dict[str, list[str]] | None = None
     _doubled: frozenset[str] | None = None

@@ -51,6 +51,7 @@ class LibraryCalls(Objects):
         self.lambda_depth = 0
         self.last_lambda = UNKNOWN  # what the one that was followed last returned
         self.template_given = ""  # how the template that is called next is written, with its arguments
+        self.specialized = ""  # for what the methods of the class template that is followed are specialized
         self.every_branch = False  # also those that known values exclude; tells of calls that nothing else led to
         self.versions: list[str] = []
         self.reached: set[tuple[str, str, int, int]] = set()

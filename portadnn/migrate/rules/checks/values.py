@@ -343,9 +343,12 @@ def zeros(situation: Situation) -> Iterator[Hit]:
         given = [situation.value(name) for name in names if situation.argument(name)]
         if len(given) > 1 and all(number(value) == 0 for value in given):
             continue  # an object as it is before it is set
+        whole = all(number(value) is not None for value in given)  # else others may be set later, too
         for name in (*names, *arrays):
             argument = situation.argument(name)
-            if argument is not None and _has_zero(situation.value(name), array=name in arrays):
+            if argument is None or not (whole or argument.text.strip() == "0"):
+                continue
+            if _has_zero(situation.value(name), array=name in arrays):
                 yield Hit(
                     about=name,
                     words={
