@@ -53,6 +53,15 @@ def rules(data, alarms=True):
 # What is found --------------------------------------------------------------------------------------------------
 
 
+def test_a_long_chain_of_classes_ends(project):
+    chain = "".join(
+        f"class C{i + 1} : public C{i} {{ void m{i}() {{ m(); cudnnDestroy(h); }} }};\n" for i in range(150)
+    )
+    (project / "chain.cu").write_text(f"class C0 {{ cudnnHandle_t h; void m() {{ cudnnCreate(&h); }} }};\n{chain}")
+    functions = [call["function"] for call in as_json("chain.cu", "--fail-on", "never")["calls"]]
+    assert functions.count("cudnnDestroy") == 150 and functions.count("cudnnCreate") == 1
+
+
 def test_a_project_is_checked(project):
     text = check("src", "--fail-on", "W!", code=1)
     assert "W! V10" in text and "src/act.cu:3" in text

@@ -129,3 +129,11 @@ def test_functions_that_give_arguments_are_read_in_the_headers_of_others(tmp_pat
     looked = {Path(one.name).stem: one for one in read_all(tree(tmp_path, h=header, user=user), jobs=1)}
     assert [function.name for function in looked["h"].unit.functions] == ["the_one"]
     assert looked["h"].unit.unread == {"other"}
+
+
+def test_a_source_in_utf_16_is_listed_if_it_names_a_library(tmp_path):
+    sources = tree(tmp_path, call=CALL, plain=b"int f();\n")
+    for source in sources:
+        source.path.write_bytes(source.path.read_text().encode("utf-16"))
+    found = [item for one in looks(sources) if one.unit is not None for item in one.unit.skipped]
+    assert [(Path(item.file).stem, "UTF-16" in item.reason) for item in found] == [("call", True)]

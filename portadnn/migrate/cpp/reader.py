@@ -23,13 +23,12 @@ from .mentions import doubled, floated, given_to_templates, mentions, named, num
 from .parsing import OutOfTime, parse
 from .pointers import pointed
 from .sheet import Variant, base, variants
-from .text import Text, count_lines
+from .text import UTF16, Text, count_lines
 
 LARGEST = 4 << 20  # bytes; of branches in branches, 6 MiB take 2.3 GB of memory to follow
 SECONDS = 30.0  # of processor time
 _INSTANTIATES = re.compile(rb"\btemplate\b[^<;]*<\s*double\s*>")
 _ASSIGNMENT = re.compile(rb"[\w.>\s-]+=\s*")
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read(
@@ -70,7 +69,7 @@ def read(
     """
     unit = Unit(file, lines=count_lines(text))
     if b"\0" in text:
-        reason = "UTF-16" if text[:2] in _UTF16 else "binary"
+        reason = "UTF-16" if text[:2] in UTF16 else "binary"
         unit.skipped.append(Skipped(file, f"not text in UTF-8 or a part of ASCII: {reason}"))
         return unit
     elsewhere = Elsewhere(names, templates or Foreign(), pointers or {}, helpers)

@@ -10,6 +10,7 @@ from functools import cached_property
 from ..program import Span
 
 _BOM = b"\xef\xbb\xbf"
+UTF16 = (b"\xff\xfe", b"\xfe\xff")  # what it begins with
 _LONG = 4096  # bytes of a line of which characters are counted only once
 _PLAIN = re.compile(rb"[\x00-\x7f]")
 # An open comment or string ends with the file or the line: nothing is looked at twice, whatever the input.

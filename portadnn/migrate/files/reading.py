@@ -14,7 +14,7 @@ from pathlib import PurePath
 
 from .. import cpp
 from ..cpp.expansion import PASTES, Foreign, Template, defined, taking_apart
-from ..cpp.text import count_lines
+from ..cpp.text import UTF16, count_lines
 from ..libraries import is_library
 from ..program import Skipped, Unit
 from .bases import bases_of, defining
@@ -185,7 +185,8 @@ def look(source: Found, version: str | None = None, bound: Bound = NOTHING, *, t
     try:
         text = source.read() if text is None else text
         found.lines = count_lines(text)
-        if PurePath(source.shown).name in bound.files or cpp.interesting(text, bound.names):
+        plain = text.replace(b"\0", b"") if text[:2] in UTF16 else text
+        if PurePath(source.shown).name in bound.files or cpp.interesting(plain, bound.names):
             found.unit = _parse(text, source, version, bound)
             found.touched = touched(text)
             found.copy_of = copied(source.shown, text)

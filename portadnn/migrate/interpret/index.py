@@ -18,6 +18,7 @@ from .parts import assigned_names, declarations, enumerators, given_arguments, g
 
 _DEEPEST_OBJECT = 2
 _FEW = 4
+_MOST_ANCESTORS = 32  # each class is followed with all of its bases' methods
 
 
 @dataclass(eq=False)
@@ -354,10 +355,10 @@ class Index:
         return kind_of(type_) or kind_of(self.resolved(types.simple(types.bare(type_))))
 
     def lineage(self, name: str) -> Iterator[Class]:
-        """Yield a class and its bases, the class first."""
+        """Yield a class and its bases, the class first, and no more than any program has."""
         seen: set[str] = set()
         waiting = [types.simple(name)]
-        while waiting:
+        while waiting and len(seen) < _MOST_ANCESTORS:
             current = waiting.pop(0)
             class_ = self.class_named(current)
             if class_ is None or current in seen:
