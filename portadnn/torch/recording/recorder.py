@@ -18,7 +18,7 @@ from .lines import Lines
 from .seen import NOTHING, Kept, Pattern, look_up, pattern_of, remember
 from .watching import Call, Made, Watch
 
-_STORAGES = 1 << 14  # storages whose contents are remembered, before those that are gone are looked for
+_STORAGES = 64  # new ones, before those that are gone are forgotten: what is left of them keeps memory in pieces
 _thread = threading.get_ident
 _storage: Any = torch._C._storage_address
 
@@ -43,6 +43,7 @@ class Recorder(Watch):
         self._leaves: list[Tensor] = []  # of the operator that is being translated
         self._pattern: Pattern | None = None  # what it has become; None where that is of no use to others
         self._storages: dict[int, list[Any]] = {}  # a weak reference, and the version that was written last
+        self._new_storages = 0
         self._threads: dict[int, int] = {}
         self.path = self._wanted = os.fspath(path)
         self._lines = self._new()
@@ -126,6 +127,7 @@ class Recorder(Watch):
             last = known.get(place)
             if last is None:
                 self._remember(tensor.untyped_storage(), place, version)
+                known = self._storages
             elif last[1] != version:
                 last[1] = version
             else:
@@ -136,7 +138,9 @@ class Recorder(Watch):
         return found
 
     def _remember(self, storage: Any, place: int, version: int) -> None:
-        if len(self._storages) >= _STORAGES:
+        self._new_storages += 1
+        if self._new_storages >= _STORAGES:
+            self._new_storages = 0
             self._storages = {key: known for key, known in self._storages.items() if not known[0].expired()}
         self._storages[place] = [StorageWeakRef(storage), version]
 
