@@ -74,6 +74,8 @@ class Memory:
     is its key, so that ``p->x`` is the same wherever `p` was copied to.
     """
 
+    frame: Frame  # of the function that is followed
+
     def __init__(self, index: Index) -> None:
         self.index = index
         self.state = State()
