@@ -25,6 +25,7 @@ _PIXELS = 8  # in registers at a time
 _MOST_COLUMNS = 14  # of the taps of a filter gradient
 _SUMS = {True: 20, False: 12}  # taps in registers at a time, by whether there are 32
 _COPY = {True: 2.5, False: 8.0}  # clocks of a vector of channels, by whether they lie side by side
+_TRANSPOSED_GRADIENT = 1.75  # times as long as its parts, of a filter gradient whose dy is transposed
 
 
 def _span(geometry: dict[str, int], axis: str) -> tuple[int, int]:
@@ -159,6 +160,7 @@ class ConvDepthwiseCpu(ConvCpu):
             pixels = window.band * defines["PIXELS_W"]
             clocks = copied + pixels * (result + (taps + ceil_div(defines["SIZE_H"], tile.vectors)) / 2 + 1) + 20 * taps
             bands *= problem.image.dims[0] * defines["PIXELS_D"]
+            clocks *= 1.0 if result == _COPY[True] else _TRANSPOSED_GRADIENT
             return window.seconds(problem, info, blocks.blocks, bands * clocks)
         rows = window.band * defines["PHASES_H"]
         tiles = ceil_div(defines["PIXELS_W"], tile.rows) * defines["PHASES_W"]
