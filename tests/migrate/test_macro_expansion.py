@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from portadnn import migrate
+from portadnn.migrate.cpp import read
 from portadnn.migrate.cpp.expansion import Expander, Template, taking_apart
 
 SET = "cudnnSetActivationDescriptor"
@@ -106,3 +107,8 @@ def test_macros_of_other_files(tmp_path: Path):
 )
 def test_a_function_that_is_kept_is_not_called(text):
     assert not migrate.check_text(f"void f(cudnnHandle_t h) {{ {text} }}").calls
+
+
+def test_a_macro_may_hold_bytes_that_are_no_text():
+    text = b"#define A(f, x) f(x)\n#define B(f, x) \xd5(f) A(f, x)\nvoid g(cudnnHandle_t h) { A(cudnnDestroy, h); }\n"
+    assert [function.name for function in read(text, "a.cu").functions] == ["g"]

@@ -161,7 +161,7 @@ def _takes_apart(macro: Template, body: Sequence[Token], found: Mapping[str, lis
                 return True
             if following == b"##" and any(t.text == b"(" for t in body[place + 2 : place + 4]):
                 return True
-        elif following == b"(" and token.text.decode() in found and token.text.decode() != macro.name:
+        elif following == b"(" and (name := token.text.decode("utf-8", "replace")) in found and name != macro.name:
             inner = _arguments(body, place + 1)
             if inner is not None and any(t.text in names or _is_function(t) for argument in inner[0] for t in argument):
                 return True
