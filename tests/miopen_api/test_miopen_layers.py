@@ -194,11 +194,11 @@ def test_backward_needs_the_workspace_that_forward_filled(env):
     with pytest.raises(dnn.BadParam, match=r"workspace: .*miopenPoolingForward filled, with do_backward=True"):
         layer.backward(workspace)  # no forward call at all
     layer.forward(False, workspace, size)
-    with pytest.raises(dnn.BadParam, match="one that it did not fill"):
+    with pytest.raises(dnn.BadParam, match="got one that"):
         layer.backward(workspace)
     layer.forward(True, workspace, size)
     layer.backward(workspace)
-    with pytest.raises(dnn.BadParam, match="one that it did not fill") as caught:
+    with pytest.raises(dnn.BadParam, match="got one that") as caught:
         layer.backward(env.bytes(size)[0])
     assert caught.value.status == UNKNOWN
     with pytest.raises(dnn.BadParam, match=r"workspace: .* got None"):

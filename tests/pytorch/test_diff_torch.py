@@ -18,6 +18,8 @@ from portadnn.dispatch.choice import PLAN_HOOKS
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
 from portadnn.examples import torch_models  # noqa: E402
 from portadnn.torch.recording.comparing import Comparer  # noqa: E402
 
@@ -149,6 +151,24 @@ class Wrong:
 
     def __exit__(self, *error: object) -> None:
         self.library._destroy()
+
+
+class Louder(TorchDispatchMode):
+    """A program's own mode: results of one operator are a little too large."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        return out * 1.01 if func is torch.ops.aten.convolution.default else out
+
+
+def test_what_a_programs_mode_makes_of_results_counts() -> None:
+    layer, x = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()), torch.randn(2, 3, 8, 8)
+    with Louder(), Comparer(dnn.Handle("reference")) as outer, Comparer(dnn.Handle("reference")) as inner:
+        layer(x)
+    for comparer in (outer, inner):
+        assert comparer.compared_calls == {"convolution": 1, "activation": 1}
+        (found,) = comparer.differences
+        assert (found.module, found.function) == ("0", "aten.convolution")
 
 
 def faulty(operator: str, chosen: Callable[..., bool]) -> Wrong:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..keys import ABOVE, BELOW, KEYS, NAMES
 from .names import Where, where
@@ -28,6 +29,7 @@ _included = _core._dispatch_tls_is_dispatch_key_included
 _watches = _core._get_obj_in_tls
 _clock = time.perf_counter
 _LIBRARIES: list[Any] = []  # kernels last as long as these
+_OPERATORS: set[str] = set()  # with kernels below autograd
 
 
 class Span(NamedTuple):
@@ -92,6 +94,7 @@ def install(operators: Callable[[str], bool], functions: Iterable[str]) -> None:
     for name in _core._dispatch_get_all_op_names():
         space, _, full = name.partition("::")
         if space == "aten" and operators(full):
+            _OPERATORS.add(full)
             aten.impl(full, _kernel(full), NAMES[0], with_keyset=True)
     for full in functions:
         aten.impl(full, _function(full), NAMES[1], with_keyset=True)
@@ -112,20 +115,34 @@ def _kernel(full: str) -> Callable[..., Any]:
     behind = _core._dispatch_keyset_full_after(BELOW)
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
-        _include(BELOW, False)
-        try:
-            func = overload(full)
-            start = _clock()
-            out = func.redispatch(keys & behind, *args, **kwargs)
-            seconds = _clock() - start
-            place = where()
-            for one in _watches(_WATCHES):
-                one.saw(func, args, kwargs, out, place, start, seconds)
-            return out
-        finally:
-            _include(BELOW, True)
+        func = overload(full)
+        return _see(func, func.redispatch, (keys & behind,), args, kwargs)
 
     return kernel
+
+
+def _see(func: Any, call: Callable[..., Any], before: tuple[Any, ...], args: Any, kwargs: Any) -> Any:
+    """Call an operator, some arguments before its own, and tell those who watch; its parts are not seen."""
+    _include(BELOW, False)
+    try:
+        start = _clock()
+        out = call(*before, *args, **kwargs)
+        seconds = _clock() - start
+        place = where()
+        for one in _watches(_WATCHES):
+            one.saw(func, args, kwargs, out, place, start, seconds)
+        return out
+    finally:
+        _include(BELOW, True)
+
+
+class Above(TorchDispatchMode):
+    """Sees operators as the program's modes that were entered before leave them; kernels are below all modes."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if not _included(BELOW) or func.name().removeprefix("aten::") not in _OPERATORS:
+            return func(*args, **(kwargs or {}))
+        return _see(func, func, (), args, kwargs or {})
 
 
 def _function(full: str) -> Callable[..., Any]:

@@ -172,6 +172,8 @@ class Watch:
         self._leaving.enter_context(eager())
         kernels.watch(self)
         self._leaving.callback(kernels.leave, self)
+        if torch._C._len_torch_dispatch_stack():
+            self._leaving.enter_context(kernels.Above())
         self._entered = True
         return self
 
