@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 from pathlib import Path
@@ -23,7 +24,7 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 from portadnn.examples import torch_models  # noqa: E402
-from portadnn.torch import record  # noqa: E402
+from portadnn.torch import keys, record  # noqa: E402
 from portadnn.torch.recording.comparing import Comparer  # noqa: E402
 
 SMALL = {
@@ -328,6 +329,26 @@ def test_other_threads_are_not_seen(tmp_path: Path) -> None:
     recorder, recording = recorded(tmp_path, program)
     assert recorder.counts == {"pooling": 3}
     assert {event.module for event in recording.events} == {""}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks on this system")
+def test_forked_processes_are_not_seen(tmp_path: Path) -> None:
+    """They have no thread that writes; a DataLoader's workers are such."""
+    x = torch.ones(1, 1, 4, 4)
+
+    def program() -> None:
+        nn.functional.max_pool2d(x, 2)
+        child = os.fork()
+        if child == 0:
+            seen = keys.recorded()
+            nn.functional.max_pool2d(x, 2)
+            os._exit(1 if seen else 0)
+        assert os.waitpid(child, 0)[1] == 0
+        nn.functional.max_pool2d(x, 2)
+
+    recorder, recording = recorded(tmp_path, program)
+    assert recorder.counts == {"pooling": 2}
+    assert len(recording.events) == 2
 
 
 def test_the_commands(tmp_path: Path) -> None:
