@@ -111,7 +111,7 @@ class Ours:
         dnn.multi_head_attn_backward_data(
             self.handle, self.dout, *tensors, self.w, self.attn, reserve=self.reserve, **results, **self.options
         )
-        dnn.multi_head_attn_backward_weights(self.handle, *tensors, self.reserve, self.attn, self.dw)
+        dnn.multi_head_attn_backward_weights(self.handle, *tensors, self.dout, self.reserve, self.attn, self.dw)
 
 
 class Graphs:

@@ -116,8 +116,10 @@ def _attentions():
         rest = "lengths_q=i32:4 lengths_kv=i32:2 heads=2 q_proj=2 k_proj=2 v_proj=2 o_proj=4 biases=1 attn_dropout=0.5"
         yield f"multi_head_attn_forward {tensors} w={t}:80 windows=i32:2x3 residuals={t}:3x2x2x4 {rest}"
         yield f"multi_head_attn_backward_data {tensors} w={t}:80 dout={t}:3x2x2x4 windows=i32:2x3 {rest}"
-        yield f"multi_head_attn_backward_weights {tensors} dw={t}:80 {rest}"
+        yield f"multi_head_attn_backward_weights {tensors} dw={t}:80 dout={t}:3x2x2x4 {rest}"
     yield "multi_head_attn_forward q=f32:3x2x1x4 k=f32:5x2x1x4 v=f32:5x2x1x4 heads=2"
+    rows = "q=f16:300x2x1x16 k=f16:300x2x1x16 v=f16:300x2x1x16 dout=f16:300x2x1x16"
+    yield f"multi_head_attn_backward_weights {rows} dw=f16:1088 heads=2 q_proj=8 k_proj=8 v_proj=8 o_proj=16 biases=1"
     for last in (504, 2600):  # heads that 32 KB of local memory do not hold, and that none does
         tensors = f"q=f32:2x1x1x{last} k=f32:3x1x1x{last} v=f32:3x1x1x{last}"
         yield f"multi_head_attn_forward {tensors} heads=1"

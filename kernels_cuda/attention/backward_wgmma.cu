@@ -31,6 +31,8 @@
 #ifdef KEYS
 #define QUERY(n, e) COLUMN_AT(n, e)
 #define KEY(n, e) ROW_AT(e)
+#define ROW_OF(e) ((e) % 2)  // whose of a lane's two queries of a tile; which element is the other's first
+#define OTHER 1
 #define OUTPUTS PLACED(ELEMENT(DK_T), dk), PLACED(ELEMENT(DV_T), dv)
 #define SPAN span_of_columns
 #define SUMS_STAY                        \
@@ -46,6 +48,8 @@
 #else
 #define QUERY(n, e) ROW_AT(e)
 #define KEY(n, e) COLUMN_AT(n, e)
+#define ROW_OF(e) ((e) / 2)
+#define OTHER 2
 #define OUTPUTS PLACED(ELEMENT(DQ_T), dq)
 #define SPAN span_of_rows
 #define LOGARITHMS(n)
@@ -193,8 +197,9 @@ attention_backward_wgmma(PLACED(const T, q), PLACED(const T, k), PLACED(const T,
 #endif
             {
                 UNROLL for (int n = 0; n < BC / 8; ++n) {
+                    const interval of_rows[2] = {columns_of_row(&at, &of, QUERY(n, 0)), columns_of_row(&at, &of, QUERY(n, OTHER))};
                     UNROLL for (int e = 0; e < 4; ++e) {
-                        if (!COUNTS(n, e)) s[0][n][e] = 0;
+                        if (!counts_within(&at, &of, of_rows[ROW_OF(e)], QUERY(n, e), KEY(n, e))) s[0][n][e] = 0;
                     }
                 }
             }

@@ -144,7 +144,8 @@ attention_few_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v),
 #endif
         if (!all) {
             each_score<16>(scores, [&](int m, int n, int e, float score) {
-                return counted(&at, &of_row[m][e / 2], row[m][e / 2], j0 + n * 8 + lane % 4 * 2 + e % 2, score, scale);
+                const interval seen = columns_of_row(&at, &of_row[m][e / 2], row[m][e / 2]);
+                return counted(&at, &of_row[m][e / 2], seen, row[m][e / 2], j0 + n * 8 + lane % 4 * 2 + e % 2, score, scale);
             });
         }
         take_weights<16, OUT_TILES>(scores, top, sum, out, unit, [&](int m, int half, int n, int e) {

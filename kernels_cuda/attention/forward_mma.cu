@@ -96,7 +96,7 @@ attention_forward_mma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, v)
         if (!all) {
             each_score<BC>(s, [&](int m, int n, int e, float score) {
                 const int row = row0 + m * 16 + e / 2 * 8, column = j0 + n * 8 + lane % 4 * 2 + e % 2;
-                return counted(&at, &of, row, column, score, scale);
+                return counted(&at, &of, columns_of_row(&at, &of, row), row, column, score, scale);
             });
         }
         take_weights<BC, OUT_TILES>(s, top, sum, out, unit, [&](int m, int half, int n, int e) {

@@ -163,6 +163,9 @@ attention_forward_wgmma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, 
             const sequence of = the_sequence(&at, b, h);
             const int first = one.i0 + warp * 16, last = first + 15, row0 = first + lane / 4;
             const u32 queries = base + QUERIES(i) + group * 64 * 128;
+#if !defined(BLOCK_MASK) && !defined(BIAS_T) && !defined(ALIBI)
+            const span seen = span_of_rows(&at, &of, first, last);
+#endif
             set_zero<OUT_TILES>(out);
             start_rows(top, sum);
             auto take = [&](int t) {
@@ -170,11 +173,12 @@ attention_forward_wgmma(PLACED(const T, q), PLACED(const T, k), PLACED(const T, 
 #if defined(BLOCK_MASK) || defined(BIAS_T) || defined(ALIBI)
                 const bool all = false;
 #else
-                const bool all = last < of.rows && j0 >= inner_column(&at, &of, last) && j0 + BC <= inner_end(&at, &of, first);
+                const bool all = holds(seen, j0, BC);
 #endif
                 if (!all) {
+                    const interval of_rows[2] = {columns_of_row(&at, &of, row0), columns_of_row(&at, &of, row0 + 8)};
                     each_score<BC>(s, [&](int m, int n, int e, float score) {
-                        return counted(&at, &of, row0 + e / 2 * 8, j0 + n * 8 + lane % 4 * 2 + e % 2, score, scale);
+                        return counted(&at, &of, of_rows[e / 2], row0 + e / 2 * 8, j0 + n * 8 + lane % 4 * 2 + e % 2, score, scale);
                     });
                 }
                 raise_tops<BC>(s, top, factor, from, unit);

@@ -19,9 +19,9 @@ DEVICE void load_queries(u32 (*a)[4], u32 left, const int pitch, const u32 flips
     }
 }
 
-// A score as it is compared: nothing where it does not count
-DEVICE float counted(const attention *at, const sequence *of, int row, int column, float score, float scale) {
-    if (!counts(at, of, row, column)) return -INFINITY_OF(float);
+// A score as it is compared: nothing where it does not count; `seen` are the columns of its row
+DEVICE float counted(const attention *at, const sequence *of, interval seen, int row, int column, float score, float scale) {
+    if (!counts_within(at, of, seen, row, column)) return -INFINITY_OF(float);
 #if defined(BIAS_T) || defined(ALIBI)
     return score * scale + added(at, of, row, column) * LOG2E;
 #else

@@ -10,7 +10,8 @@
 //   BLOCK_MASK     a bit for each block of 128 x 128 scores
 //   WINDOWS        each row has columns of its own: six numbers for each of sq rows, [first, end, least first of this row and
 //                  those behind it, greatest end of those up to it, greatest first of those up to it, least end of this row and
-//                  those behind it][row] (attention/multi_head.cl)
+//                  those behind it][row]; and, where there are gradients of keys, four for each of skv columns: the first row
+//                  that sees any of those up to it and the end of them, the same of rows that see all (attention/multi_head.cl)
 //   DRAWN          dropout by Philox: kept where the word of score ((b * heads + h) * sq + i) * skv + j is <= last_kept
 //   MASK_T         dropout by a mask
 //   SINK_T         a score for each head that has no value
@@ -193,23 +194,14 @@ DEVICE sequence the_sequence(const attention *at, int b, int h) {
 // Row i sees columns first_column .. end_column - 1, column j is seen by rows first_row .. end_row - 1; both ends grow
 #ifdef WINDOWS
 #define WINDOW(at, which, i) at->windows[(which) * at->sq + least(i, at->sq - 1)]
-// The least row whose number `which`, which grows, is greater than j
-DEVICE int first_beyond(const attention *at, int which, int j) {
-    int low = 0, high = at->sq;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (at->windows[which * at->sq + middle] > j) high = middle;
-        else low = middle + 1;
-    }
-    return low;
-}
+#define WINDOW_OF_COLUMN(at, which, j) at->windows[6 * at->sq + (which) * at->skv + least(j, at->skv - 1)]
 DEVICE int first_column(const attention *at, const sequence *of, int i) { return WINDOW(at, 2, i); }
 DEVICE int end_column(const attention *at, const sequence *of, int i) {
     return i < of->rows ? least(of->columns, WINDOW(at, 3, i)) : 0;
 }
-DEVICE int first_row(const attention *at, const sequence *of, int j) { return first_beyond(at, 3, j); }
+DEVICE int first_row(const attention *at, const sequence *of, int j) { return WINDOW_OF_COLUMN(at, 0, j); }
 DEVICE int end_row(const attention *at, const sequence *of, int j) {
-    return j < of->columns ? least(of->rows, first_beyond(at, 2, j)) : 0;
+    return j < of->columns ? least(of->rows, WINDOW_OF_COLUMN(at, 1, j)) : 0;
 }
 DEVICE bool in_mask(const attention *at, const sequence *of, int i, int j) { return j >= WINDOW(at, 0, i) && j < WINDOW(at, 1, i); }
 // Rows from `first` to `last` all see the columns inner_column .. inner_end - 1, which no block of a mask hides; and so on
@@ -217,9 +209,9 @@ DEVICE int inner_column(const attention *at, const sequence *of, int last) { ret
 DEVICE int inner_end(const attention *at, const sequence *of, int first) {
     return first < of->rows ? least(of->columns, WINDOW(at, 5, first)) : 0;
 }
-DEVICE int inner_row(const attention *at, const sequence *of, int last) { return first_beyond(at, 5, last); }
+DEVICE int inner_row(const attention *at, const sequence *of, int last) { return WINDOW_OF_COLUMN(at, 2, last); }
 DEVICE int inner_end_row(const attention *at, const sequence *of, int first) {
-    return first < of->columns ? least(of->rows, first_beyond(at, 4, first)) : 0;
+    return first < of->columns ? least(of->rows, WINDOW_OF_COLUMN(at, 3, first)) : 0;
 }
 #else
 DEVICE int first_column(const attention *at, const sequence *of, int i) { return most(0, i + of->offset - at->left + 1); }
@@ -243,17 +235,31 @@ DEVICE bool in_mask(const attention *at, const sequence *of, int i, int j) {
 }
 #endif
 
-DEVICE bool counts(const attention *at, const sequence *of, int i, int j) {
+// The columns that row i itself sees, of which a mask may hide some
+typedef struct {
+    int begin, end;
+} interval;
+DEVICE interval columns_of_row(const attention *at, const sequence *of, int i) {
+    interval one;
 #ifdef WINDOWS
-    return i < of->rows && j < of->columns && in_mask(at, of, i, j);
+    one.begin = WINDOW(at, 0, i);
+    one.end = i < of->rows ? least(of->columns, WINDOW(at, 1, i)) : 0;
 #else
-    if (j < first_column(at, of, i) || j >= end_column(at, of, i)) return false;
+    one.begin = first_column(at, of, i);
+    one.end = end_column(at, of, i);
+#endif
+    return one;
+}
+DEVICE bool counts_within(const attention *at, const sequence *of, interval seen, int i, int j) {
+    if (j < seen.begin || j >= seen.end) return false;
 #ifdef BLOCK_MASK
     return in_mask(at, of, i, j);
 #else
     return true;
 #endif
-#endif
+}
+DEVICE bool counts(const attention *at, const sequence *of, int i, int j) {
+    return counts_within(at, of, columns_of_row(at, of, i), i, j);
 }
 
 // What is added to a score that counts

@@ -261,8 +261,10 @@ KERNEL ELEMENT_SIZE mha_lengths(TENSOR(int, to) LENGTHS_Q_ARG LENGTHS_KV_ARG, co
 #ifdef WG
 #if WG == 1
 #define SYNC()
+#define SYNC_GLOBAL()
 #else
 #define SYNC() BARRIER()
+#define SYNC_GLOBAL() GLOBAL_BARRIER()
 #endif
 // all work-items get the result over the group; scratch has WG numbers
 #define PD_GROUP(name, OP)                                                                                 \
@@ -281,12 +283,23 @@ KERNEL ELEMENT_SIZE mha_lengths(TENSOR(int, to) LENGTHS_Q_ARG LENGTHS_KV_ARG, co
 PD_GROUP(group_sum, ADD)
 PD_GROUP(group_max, fmax)
 
-// The windows of rows as attention/attention.h has them, six numbers each; a window without keys widens no bound
+// The windows of rows as attention/attention.h has them, six numbers each, and four of each of `asked` keys; a window without keys
+// widens no bound. A work-item has a run of rows, and those before and behind it come by a scan of the work-group.
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
+// The first of so many growing numbers that is greater than key
+DEVICE int first_beyond(const GLOBAL int *numbers, int count, int key) {
+    int low = 0, high = count;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (numbers[middle] > key) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
 KERNEL WG_SIZE(WG, 1, 1)
 mha_windows(TENSOR(const int, windows), TENSOR(int, to), const i64 windows_end, const i64 windows_step, const int rows,
-            const int steps, const int keys) {
+            const int steps, const int keys, const int asked) {
     GRID_WAIT();
     LOCAL int firsts[WG], ends[WG], tops[WG], lows[WG];
     BIND(const int, windows);
@@ -305,20 +318,31 @@ mha_windows(TENSOR(const int, windows), TENSOR(int, to), const i64 windows_end, 
         to[3 * rows + i] = most;
         to[4 * rows + i] = top;
     }
+    for (int step = 1; step < WG; step *= 2) {
+        firsts[lid] = least;
+        ends[lid] = most;
+        tops[lid] = top;
+        lows[lid] = low;
+        SYNC();
+        if (lid >= step) {
+            most = MOST(most, ends[lid - step]);
+            top = MOST(top, tops[lid - step]);
+        }
+        if (lid + step < WG) {
+            least = LEAST(least, firsts[lid + step]);
+            low = LEAST(low, lows[lid + step]);
+        }
+        SYNC();
+    }
     firsts[lid] = least;
     ends[lid] = most;
     tops[lid] = top;
     lows[lid] = low;
     SYNC();
-    least = keys, most = 0, top = 0, low = keys;
-    for (int other = 0; other < lid; ++other) {
-        most = MOST(most, ends[other]);
-        top = MOST(top, tops[other]);
-    }
-    for (int other = lid + 1; other < WG; ++other) {
-        least = LEAST(least, firsts[other]);
-        low = LEAST(low, lows[other]);
-    }
+    most = lid > 0 ? ends[lid - 1] : 0;
+    top = lid > 0 ? tops[lid - 1] : 0;
+    least = lid + 1 < WG ? firsts[lid + 1] : keys;
+    low = lid + 1 < WG ? lows[lid + 1] : keys;
     for (int i = end - 1; i >= begin; --i) {
         const int some = to[i] < to[rows + i];
         least = some ? LEAST(least, to[i]) : least;
@@ -327,6 +351,14 @@ mha_windows(TENSOR(const int, windows), TENSOR(int, to), const i64 windows_end, 
         to[3 * rows + i] = MOST(most, to[3 * rows + i]);
         to[4 * rows + i] = MOST(top, to[4 * rows + i]);
         to[5 * rows + i] = low;
+    }
+    GLOBAL int *of_keys = to + 6 * (i64)rows;
+    SYNC_GLOBAL();
+    for (int key = lid; key < asked; key += WG) {
+        of_keys[key] = first_beyond(to + 3 * rows, rows, key);
+        of_keys[keys + key] = first_beyond(to + 2 * rows, rows, key);
+        of_keys[2 * keys + key] = first_beyond(to + 5 * rows, rows, key);
+        of_keys[3 * keys + key] = first_beyond(to + 4 * rows, rows, key);
     }
 }
 
@@ -404,27 +436,5 @@ mha_softmax_gradient(TENSOR(real, gradient), TENSOR(const real, weights) DROP_AR
     for (i64 s = lid; s < keys; s += WG) sum += of[s] * g[s] * DROP_FACTOR(row * keys + s);
     sum = group_sum(sum, scratch, lid);
     for (i64 s = lid; s < keys; s += WG) g[s] = scale * of[s] * (g[s] * DROP_FACTOR(row * keys + s) - sum);
-}
-
-#define COLUMNS 16
-// sums[part][column] = the sum of a column of a part of the rows; a work-group for COLUMNS columns of a part
-KERNEL WG_SIZE(WG, 1, 1)
-mha_column_sums(TENSOR(const T, rows), TENSOR(real, sums), const i64 count, const int columns, const int each) {
-    GRID_WAIT();
-    LOCAL real found[WG];
-    BIND(const T, rows);
-    BIND(real, sums);
-    const int lid = LID(0), blocks = (columns + COLUMNS - 1) / COLUMNS, column = GRP(0) % blocks * COLUMNS + lid % COLUMNS;
-    const i64 part = GRP(0) / blocks, end = LEAST((part + 1) * each, count);
-    real sum = 0;
-    if (column < columns) {
-        for (i64 row = part * each + lid / COLUMNS; row < end; row += WG / COLUMNS) sum += LOAD(rows, row * columns + column);
-    }
-    found[lid] = sum;
-    BARRIER();
-    if (lid < COLUMNS && column < columns) {
-        for (int other = lid + COLUMNS; other < WG; other += COLUMNS) sum += found[other];
-        sums[part * columns + column] = sum;
-    }
 }
 #endif

@@ -470,7 +470,7 @@ def cudnnMultiHeadAttnBackwardWeights(
     replace = c_value("cudnnWgradMode_t", addGrad, "addGrad") == _SET
     triples = ((qDesc, queries, "queries"), (kDesc, keys, "keys"), (vDesc, values, "values"))
     given = [_data(handle, desc, memory, name, settings, i) for i, (desc, memory, name) in enumerate(triples)]
-    _data(handle, doDesc, dout, "dout", settings, 3)
+    above = _data(handle, doDesc, dout, "dout", settings, 3)
     gradient = _weights(handle, attnDesc, settings, dweights, weightSizeInBytes, "dweights")
     _check_size(workSpaceSizeInBytes, needed[1], "workSpaceSizeInBytes")
     kept = _reserve(handle, reserveSpace, reserveSpaceSizeInBytes, needed[2])
@@ -482,4 +482,4 @@ def cudnnMultiHeadAttnBackwardWeights(
     if replace:
         dnn.set_tensor(handle, dnn.TensorDescriptor((1, 1, gradient.size), settings.dtype).view(gradient), 0.0)
     q, k, v = given
-    dnn.multi_head_attn_backward_weights(handle, q, k, v, kept, attn, gradient, **options)
+    dnn.multi_head_attn_backward_weights(handle, q, k, v, above, kept, attn, gradient, **options)

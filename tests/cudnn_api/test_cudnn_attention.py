@@ -175,7 +175,8 @@ def test_gradients_are_the_unified_calls(handle):
             own, dout.astype(np.float64), *doubles, attn, windows=[LO, HI], reserve=reserve, **options
         )
         want_w = np.zeros(world.w.size)
-        dnn.multi_head_attn_backward_weights(own, *doubles[:3], reserve, attn, want_w, **options)
+        above64 = dout.astype(np.float64)
+        dnn.multi_head_attn_backward_weights(own, *doubles[:3], above64, reserve, attn, want_w, **options)
     for gradient, due in zip(gradients, want, strict=True):
         np.testing.assert_allclose(read(handle.to_numpy(gradient), world.axes), due, rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(handle.to_numpy(dw), 2 * want_w, rtol=1e-3, atol=1e-4)

@@ -512,7 +512,7 @@ def _attention(rng: np.random.Generator) -> Operation:
         dnn.multi_head_attn_backward_data(g.handle, g["dout"], *given, g["w"], attn, **gradients, **rest)
         dnn.set_tensor(g.handle, dnn.TensorDescriptor((1, 1, parameters // 4)).view(g["dw"]), 0.0)
         kept = rest.pop("reserve")
-        dnn.multi_head_attn_backward_weights(g.handle, *given, kept, attn, g["dw"], **rest)
+        dnn.multi_head_attn_backward_weights(g.handle, *given, g["dout"], kept, attn, g["dw"], **rest)
 
     def size_of(g: Given) -> int:
         return dnn.get_multi_head_attn_buffers(g.handle, attn, *(g[name] for name in "qkv"))[1]

@@ -24,8 +24,7 @@ def kept(heads, sizes, projections, steps, sequences, item):
     merged = heads * (projections[2] or sizes[2])
     vectors = [r * (heads * p or s) * item for r, p, s in zip(rows, projections[:3], sizes, strict=True)]
     statistics = rows[0] * heads * max(item, 4)
-    out = rows[0] * (projections[3] or merged) * item
-    sections = [*vectors, statistics, rows[0] * merged * item, *vectors, out, 32]
+    sections = [*vectors, statistics, rows[0] * merged * item, *vectors, 32]
     return sum(-(-size // 256) * 256 for size in sections)
 
 
@@ -53,7 +52,7 @@ def line(
             words.append(f"reserve=u8:{bytes_}")
             words += [f"{n}_states=u8:32" for n in ("attn", "post") if f"{n}_dropout" in rest]
     else:
-        words.append(f"dw={dtype}:{size}" if op.endswith("weights") else f"dout={dtype}:{dims} w={dtype}:{size}")
+        words.append(f"dout={dtype}:{dims} {'dw' if op.endswith('weights') else 'w'}={dtype}:{size}")
     if lengths:
         words.append(f"lengths_q=i32:{batch * beams} lengths_kv=i32:{batch * key_beams}")
     if windows and not op.endswith("weights"):
@@ -77,7 +76,7 @@ def _large(op, dtype):
     given = f"dw={dtype}:{size}" if op.endswith("weights") else f"w={dtype}:{size}"
     if op.endswith("forward"):
         given += f" residuals={dtype}:260x2x1x272"
-    if op.endswith("data"):
+    else:
         given += f" dout={dtype}:260x2x1x272"
     return f"{op} {tensors} {given} heads=4 q_proj=64 k_proj=64 v_proj=64 o_proj=272 biases=1 scale=0.125"
 
@@ -198,7 +197,7 @@ def test_gradients_are_the_derivatives(own, projections):
     given = [q, k, v]
     if w is not None:
         dw = np.ones_like(w)
-        dnn.multi_head_attn_backward_weights(HANDLE, q, k, v, reserve, attn, dw, **options)
+        dnn.multi_head_attn_backward_weights(HANDLE, q, k, v, dout, reserve, attn, dw, **options)
         given, gradients = [*given, w], (*gradients, dw - 1)
     for which, gradient in enumerate(gradients):
         flat = given[which].reshape(-1)
@@ -237,7 +236,7 @@ def test_agrees_with_pytorch(handle):
     for gradient, tensor in zip(gradients, tensors, strict=True):
         np.testing.assert_allclose(handle.to_numpy(gradient)[:, :, 0], tensor.grad.numpy(), rtol=1e-4, atol=1e-5)
     dw = handle.asarray(np.zeros(counts[0] // 4, np.float32))
-    dnn.multi_head_attn_backward_weights(handle, q, k, v, reserve, attn, dw)
+    dnn.multi_head_attn_backward_weights(handle, q, k, v, above, reserve, attn, dw)
     want = np.concatenate([p.grad.numpy().reshape(-1) for p in parts])
     np.testing.assert_allclose(handle.to_numpy(dw), want, rtol=1e-4, atol=1e-4)
 
@@ -261,7 +260,7 @@ def test_what_lies_behind_the_lengths_is_not_read(handle):
         assert np.isfinite(gradient).all()
         assert not gradient[2, 0].any()
     dw = handle.asarray(np.zeros(sizes[0] // 4, np.float32))
-    dnn.multi_head_attn_backward_weights(handle, q, k, v, reserve, attn, dw, **lengths)
+    dnn.multi_head_attn_backward_weights(handle, q, k, v, dout, reserve, attn, dw, **lengths)
     assert np.isfinite(handle.to_numpy(dw)).all()
 
 

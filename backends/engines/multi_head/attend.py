@@ -33,7 +33,10 @@ class Bounds:
         self.todo = todo
         self.names = [name for name in ("lengths_q", "lengths_kv") if todo.has(name) and (own or name != "lengths_q")]
         self.lengths = todo.scratch(2 * todo.groups, DataType.INT32) if self.names else None
-        self.windows = todo.scratch(6 * todo.steps[0], DataType.INT32) if todo.has("windows") else None
+        self.of_keys = hasattr(todo.problem, "dout")  # gradients of keys ask which rows see them
+        rows, keys = todo.steps
+        self.size = 6 * rows + (4 * keys if self.of_keys else 0)
+        self.windows = todo.scratch(self.size, DataType.INT32) if todo.has("windows") else None
 
     def launches(self, device: Device) -> Iterator[Launch]:
         """Yield what fills them."""
@@ -46,11 +49,17 @@ class Bounds:
             yield todo.elements(device, "mha_lengths", (*args, int32(rows), int32(keys)), todo.groups, {**defines})
         if self.windows is not None:
             spec = todo.problem.windows  # type: ignore[attr-defined]
-            items = 1 if todo.cpu else min(256, todo.info.max_work_group)
             steps = (ConstantArg(np.int64(step)) for step in spec.strides)
-            sizes = (int32(rows), int32(todo.problem.steps[0]), int32(keys))
+            asked = keys if self.of_keys else 0
+            sizes = (int32(rows), int32(todo.problem.steps[0]), int32(keys), int32(asked))
             args = [todo.tensor("windows"), self.windows.arg, *steps, *sizes]
+            items = 1 if todo.cpu else self._items(max(rows, asked))
             yield todo.in_groups(device, "mha_windows", tuple(args), 1, items)
+
+    def _items(self, most: int) -> int:
+        """Return the work-items of the one group that has so many rows or keys: a power of two."""
+        wanted = min(max(most, 32), 1024, self.todo.info.max_work_group)
+        return 1 << wanted.bit_length() - 1
 
 
 class Attended:
@@ -117,7 +126,7 @@ def _graph(todo: Pass, bounds: Bounds | None, places: dict[str, Place]) -> tuple
             inputs[port] = tensors.add(groups, (1, 1, 1, 1), Place(arg, DataType.INT32, item))
         attributes["use_padding_mask"] = True
     if bounds is not None and bounds.windows is not None:
-        inputs["WINDOWS"] = tensors.add((1, 1, 6, rows), (6 * rows, 6 * rows, rows, 1), bounds.windows)
+        inputs["WINDOWS"] = tensors.add((1, 1, 1, bounds.size), (bounds.size,) * 3 + (1,), bounds.windows)
     chance = todo.chance(ATTENTION)
     if chance:
         drawn, one = todo.drawn(ATTENTION), (1, 1, 1, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from portadnn.ops.attention.problems import (
     Attention,
@@ -18,6 +18,7 @@ from .attend import Bounds, attention
 from .graphs import Place
 from .products import Block, Product
 from .rows import POST, Pass
+from .sums import BiasSums
 
 _LAUNCHES = {"multi_head_attn_forward": 9, "multi_head_attn_backward_data": 12}
 
@@ -29,6 +30,14 @@ class _Products(Pass):
         """Take room for products that run one after another."""
         self.begin = self.workspace
         self.workspace += max((one.workspace(self.info) for one in products), default=0)
+
+    def above(self, fits: Callable[[Block], bool]) -> Block:
+        """Return the rows of the gradient of what the second dropout was given: the tensor itself where it fits."""
+        seen = None if self.has("lengths_q") or self.chance(POST) else self.seen("dout")
+        if seen is not None and fits(seen):
+            return seen
+        rows, columns = self.rows(0), self.layout.out
+        return Block.packed(self.scratch(rows * columns), rows, columns)
 
     def cut(self, place: Place, of: Block, columns: int) -> Block:
         """Return rows without gaps, cut as those of another block are."""
@@ -147,8 +156,9 @@ class BackwardData(_Products):
         super().__init__(problem, info)
         layout, kept = self.layout, self.kept
         self.bounds = Bounds(self)
-        self.dout = self.reserved(kept.gradient(3))
-        self.merged = self.scratch(self.rows(0) * layout.merged) if layout.projections[3] else self.dout
+        projected = layout.projections[3] > 0
+        self.dout = self.above(lambda seen: projected or seen == Block.packed(seen.place, *seen.dims[1:]))
+        self.merged = self.scratch(self.rows(0) * layout.merged) if projected else self.dout.place
         self.gradients = [self._gradient(which) for which in range(3)]
         parts = [self.reserved(kept.part(which)) for which in range(3)]
         names = ("Q", "K", "V", "O", "DO", "DQ", "DK", "DV")
@@ -157,8 +167,8 @@ class BackwardData(_Products):
         self.attended = attention(self, self.bounds, places)
         self.wide = self.scratch(max(self.rows(which) * layout.sizes[which] for which in range(3)), self.real)
         self.results = [self._result(which) for which in range(3)]
-        self.above = self._above()
-        self.close([one for one in (self.above, *self.results) if one is not None])
+        self.result = self._merged()
+        self.close([one for one in (self.result, *self.results) if one is not None])
 
     def _gradient(self, which: int) -> Place:
         """Return where the gradient of queries, keys or values as heads have them goes."""
@@ -167,13 +177,12 @@ class BackwardData(_Products):
         heads = self.layout.heads if which == 0 else 1
         return self.scratch(self.rows(which) * heads * self.layout.sizes[which], self.real)
 
-    def _above(self) -> Product | None:
+    def _merged(self) -> Product | None:
         """Return the product that makes the gradient of the heads' results."""
         if not self.layout.projections[3]:
             return None
-        rows, (columns, merged) = self.rows(0), self.layout.shape(3)
-        a, c = Block.packed(self.dout, rows, columns), Block.packed(self.merged, rows, merged)
-        return Product(self.dtype, a, self.matrix("w", 3), c)
+        merged = self.cut(self.merged, self.dout, self.layout.merged)
+        return Product(self.dtype, self.dout, self.matrix("w", 3), merged)
 
     def _result(self, which: int) -> Product | None:
         """Return the product that makes the gradient of a tensor, in place or as rows."""
@@ -189,9 +198,10 @@ class BackwardData(_Products):
     def launches(self, device: Device) -> Iterator[Launch]:
         """Yield the launches of the whole pass."""
         yield from self.bounds.launches(device)
-        yield self.packed(device, "dout", 0, self.dout, drops=True)
-        if self.above is not None:
-            yield from self.above.launches(device, self.begin)
+        if self.dout.place.arg != self.tensor("dout"):
+            yield self.packed(device, "dout", 0, self.dout.place, drops=True)
+        if self.result is not None:
+            yield from self.result.launches(device, self.begin)
         yield from self.attended.launches(device)
         for which, name in enumerate(("dq", "dk", "dv")):
             product = self.results[which]
@@ -209,16 +219,22 @@ class BackwardWeights(_Products):
     def __init__(self, problem: MultiHeadAttnBackwardWeights, info: DeviceInfo) -> None:
         super().__init__(problem, info)
         self.given = self.scratch(max(self.rows(which) * self.layout.sizes[which] for which in range(3)))
-        biases = (which for which in range(4) if self.layout.has_bias(which))
-        sums = max((self.parts(which) * self.layout.shape(which)[0] for which in biases), default=0)
-        self.sums = self.scratch(sums, self.real)
+        self.dout = self.above(lambda seen: seen.dims[0] == 1) if self.layout.shape(3)[0] else None
+        self.sums = BiasSums(self, {which: self._gradient(which) for which in range(4) if self.layout.has_bias(which)})
         self.products = {which: self._product(which) for which in range(4) if self.layout.shape(which)[0]}
         self.close(list(self.products.values()))
 
+    def _gradient(self, which: int) -> Block:
+        """Return the gradient of what a projection gave."""
+        if which == 3:
+            assert self.dout is not None
+            return self.dout
+        return Block.packed(self.reserved(self.kept.gradient(which)), self.rows(which), self.layout.shape(which)[0])
+
     def _product(self, which: int) -> Product:
-        rows, many = self.layout.shape(which)[0], self.rows(which)
-        gradient = Block.packed(self.reserved(self.kept.gradient(which)), many, rows)
-        return Product(self.dtype, gradient.turned, self._source(which), self.matrix("dw", which), accumulate=True)
+        return Product(
+            self.dtype, self._gradient(which).turned, self._source(which), self.matrix("dw", which), accumulate=True
+        )
 
     def _source(self, which: int) -> Block:
         """Return the rows that a projection was given."""
@@ -230,12 +246,13 @@ class BackwardWeights(_Products):
 
     def launches(self, device: Device) -> Iterator[Launch]:
         """Yield the launches of the whole pass."""
+        if self.dout is not None and self.dout.place.arg != self.tensor("dout"):
+            yield self.packed(device, "dout", 0, self.dout.place, drops=True)
         for which, product in self.products.items():
             if product.b.place == self.given:
                 yield self.packed(device, "qkv"[which], which, self.given)
             yield from product.launches(device, self.begin)
-            if self.layout.has_bias(which):
-                yield from self.bias_gradient(device, which, self.reserved(self.kept.gradient(which)), self.sums)
+        yield from self.sums.launches(device)
 
 
 _PASSES: dict[type[Problem], type[Forward] | type[BackwardData] | type[BackwardWeights]] = {

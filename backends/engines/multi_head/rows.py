@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -25,9 +24,6 @@ FILE = "shared/attention/multi_head.cl"
 _CHUNK = 1 << 12  # elements of a CPU's work-group
 _ITEMS = 256  # of a GPU's
 _EACH = 8  # elements of a GPU's work-item, where vectors have as many
-_COLUMNS = 16  # side by side, of a work-group that adds up columns, as in the kernel
-_PART = 64  # rows that one adds up, about
-_MOST_PARTS = 64
 _FEW = 64  # steps from which on each sequence's product stands for itself
 ATTENTION, POST = 0, 1  # streams of random words
 
@@ -122,11 +118,18 @@ class Pass:
         return Launch(kernel, (groups,), (items,), (*args, int64(size)))
 
     def in_groups(
-        self, device: Device, name: str, args: tuple[Arg, ...], groups: int, items: int, more: Defines | None = None
+        self,
+        device: Device,
+        name: str,
+        args: tuple[Arg, ...],
+        groups: int,
+        items: int,
+        more: Defines | None = None,
+        file: str = FILE,
     ) -> Launch:
         """Return a launch of work-groups."""
         defines = {f"DTYPE_{self.dtype.name}": 1, "WG": items, "PER": 1, **(more or {})}
-        return Launch(device.compile(FILE, name, defines), (groups,), (items,), args)
+        return Launch(device.compile(file, name, defines), (groups,), (items,), args)
 
     def drawn(self, stream: int) -> TensorArg:
         """Return the words of a stream's seed and draw."""
@@ -204,19 +207,3 @@ class Pass:
         args = (from_.arg, to.arg, self.tensor("w"), int64(self.layout.bias(which)), int32(columns))
         size = self.rows(which) * columns
         return self.elements(device, "mha_add_bias", args, size, {"HAS_BIAS": 1}, columns)
-
-    def bias_gradient(self, device: Device, which: int, from_: Place, sums: Place) -> Iterator[Launch]:
-        """Yield the launches that add the sums of rows to a bias's gradient."""
-        columns, rows = self.layout.shape(which)[0], self.rows(which)
-        parts = self.parts(which)
-        each = ceil_div(rows, parts)
-        items = _COLUMNS if self.cpu else min(_ITEMS, self.info.max_work_group)
-        blocks = ceil_div(columns, _COLUMNS)
-        args = (from_.arg, sums.arg, int64(rows), int32(columns), int32(each))
-        yield self.in_groups(device, "mha_column_sums", args, blocks * parts, items)
-        dw = self.parameters("dw", self.layout.bias(which)).arg
-        yield self.elements(device, "mha_bias_gradient", (sums.arg, dw, int32(parts)), columns)
-
-    def parts(self, which: int) -> int:
-        """Return in how many parts rows are added up."""
-        return min(_MOST_PARTS, ceil_div(self.rows(which), _PART))

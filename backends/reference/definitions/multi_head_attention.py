@@ -243,6 +243,12 @@ def _kept_heads(problem: Attention, kept: Kept, which: int) -> Num:
     return given(np.repeat(heads, layout.heads // own[0], 2))
 
 
+def _above(problem: Attention, dropout: _Dropout, arrays: Arrays) -> Array:
+    """Return the gradient of what the second dropout was given: [batch, beam, step, number]."""
+    rows = _rows(problem, arrays, "dout", 0)
+    return rows * dropout.factors(1, rows.shape)
+
+
 def _backward(problem: MultiHeadAttnBackwardData, arrays: Arrays) -> tuple[dict[str, Num], dict[str, Any]]:
     layout, places = problem.layout, problem.kept
     kept = Kept(problem, arrays["reserve"])
@@ -251,9 +257,7 @@ def _backward(problem: MultiHeadAttnBackwardData, arrays: Arrays) -> tuple[dict[
     q, k, v = (_kept_heads(problem, kept, which) for which in range(3))
     weights, _ = _softmax(problem, _dot(q, _turned(k)), _keys(problem, arrays))
     factors = given(dropout.of_weights(weights.v.shape))
-    above = _rows(problem, arrays, "dout", 0)
-    dout = given(above) * given(dropout.factors(1, above.shape))
-    kept.put(places.gradient(3), dout.v)
+    dout = given(_above(problem, dropout, arrays))
     merged = _dot(dout, given(_matrix(problem, w, 3))) if problem.o_proj else dout
     shape = (problem.batch, problem.beams[0], problem.steps[0], layout.heads, layout.head(2))
     results = _moved(_shaped(merged, shape), (0, 1, 3, 2, 4))
@@ -292,10 +296,11 @@ def _weights(
             continue
         side = which in (1, 2)
         count = problem.sequences[side] * problem.steps[side]
-        gradient = size(kept.cut(places.gradient(which), count, rows))
         if which == 3:
+            gradient = size(_above(problem, _Dropout(problem, kept.draws()), arrays).reshape(count, rows))
             source = kept.cut(places.merged, count, columns)
         else:
+            gradient = size(kept.cut(places.gradient(which), count, rows))
             source = _rows(problem, arrays, "qkv"[which], which).reshape(count, columns)
         first = layout.matrix(which)
         dw[first : first + rows * columns] += (gradient.T @ size(source)).reshape(-1)

@@ -195,6 +195,7 @@ def multi_head_attn_backward_weights(
     q: Any,
     k: Any,
     v: Any,
+    dout: Any,
     reserve: Any,
     attn: AttnDescriptor,
     dw: Any,
@@ -209,8 +210,10 @@ def multi_head_attn_backward_weights(
     ----------
     handle, q, k, v, attn, lengths_q, lengths_kv, workspace
         As for :func:`multi_head_attn_forward`.
+    dout
+        As :func:`multi_head_attn_backward_data` was given it.
     reserve
-        What :func:`multi_head_attn_backward_data` left.
+        What that call left.
     dw
         Laid out as the parameters; the gradient is added to what is there.
 
@@ -228,7 +231,7 @@ def multi_head_attn_backward_weights(
     if dw is None:
         raise BadParam(argument="dw", expected="a tensor, because the gradient is added to it", got=None)
     integers = _integers(handle, lengths_q=lengths_q, lengths_kv=lengths_kv)
-    tensors = (q, k, v, reserve, *integers, dw)
+    tensors = (q, k, v, dout, reserve, *integers, dw)
     return execute(handle, MultiHeadAttnBackwardWeights, tensors, params, (), workspace=workspace)
 
 
@@ -292,7 +295,7 @@ def sizing_problems(handle: Handle, attn: AttnDescriptor, specs: Mapping[str, Te
         (MultiHeadAttnBackwardData, (out, q, k, v, parameters, *integers, q, k, v, reserve)),
     ]
     if parameters is not None:
-        calls.append((MultiHeadAttnBackwardWeights, (q, k, v, reserve, *integers[:2], parameters)))
+        calls.append((MultiHeadAttnBackwardWeights, (q, k, v, out, reserve, *integers[:2], parameters)))
     found = [inference, *(make_problem(handle, kind, tensors, attn) for kind, tensors in calls)]
     return found  # type: ignore[return-value]
 

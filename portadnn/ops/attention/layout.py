@@ -102,9 +102,9 @@ class Reserve:
     Sequences are counted beam by beam within each of the batch. `part(0..2)`: queries, keys and values
     [sequence][step][head][number] as the projections gave them, or [sequence][step][number] where there is none.
     `statistics`: the logarithm of each query's sum of powers [group][head][row], -inf without a key. `merged`:
-    [sequence][step][head][value], the heads' results. Backward data adds the gradients `gradient(3)` of the outputs
-    [sequence][step][number], and `gradient(0..2)` of what the projections gave, as the parts. All are of the tensors'
-    type, but statistics of the accumulator's. `draw`: seeds and draws of both dropouts, four words of 32 bits each.
+    [sequence][step][head][value], the heads' results. Backward data adds the gradients `gradient(0..2)` of what the
+    projections gave, as the parts. All are of the tensors' type, but statistics of the accumulator's. `draw`: seeds and
+    draws of both dropouts, four words of 32 bits each.
 
     A group is what meets the same keys: one sequence of queries, or the sequences of all beams one after another. Its
     rows are their steps.
@@ -115,9 +115,7 @@ class Reserve:
     dtype: DataType
 
     def width(self, which: int) -> int:
-        """Return the numbers of a row of queries (0), keys (1), values (2) or outputs (3)."""
-        if which == 3:
-            return self.heads.out
+        """Return the numbers of a row of queries (0), keys (1) or values (2)."""
         return self.heads.shape(which)[0] or self.heads.sizes[which]
 
     @functools.cached_property
@@ -125,7 +123,7 @@ class Reserve:
         item, (queries, keys) = self.dtype.itemsize, self.rows
         parts = [rows * self.width(which) * item for which, rows in enumerate((queries, keys, keys))]
         statistics = queries * self.heads.heads * self.dtype.accumulator.itemsize
-        sizes = [*parts, statistics, queries * self.heads.merged * item, *parts, queries * self.width(3) * item, 32]
+        sizes = [*parts, statistics, queries * self.heads.merged * item, *parts, 32]
         starts = [0]
         for size in sizes:
             starts.append(starts[-1] + -(-size // ALIGN) * ALIGN)
@@ -146,15 +144,15 @@ class Reserve:
         return self._starts[4]
 
     def gradient(self, which: int) -> int:
-        """Return where the gradients of a projection's results start: of queries, keys, values, outputs."""
+        """Return where the gradients of a projection's results start: of queries, keys or values."""
         return self._starts[5 + which]
 
     @property
     def draw(self) -> int:
         """Where seeds and draws are."""
-        return self._starts[9]
+        return self._starts[8]
 
     @property
     def size(self) -> int:
         """Bytes of the whole."""
-        return self._starts[10]
+        return self._starts[9]

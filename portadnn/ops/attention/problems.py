@@ -334,10 +334,10 @@ class MultiHeadAttnBackwardData(Attention):
 
 @dataclass(frozen=True)
 class MultiHeadAttnBackwardWeights(Attention):
-    """dw += the gradient of the parameters, from what backward data left in `reserve`."""
+    """dw += the gradient of the parameters, of dout and what backward data left in `reserve`."""
 
     op: ClassVar[str] = "multi_head_attn_backward_weights"
-    inputs: ClassVar[tuple[str, ...]] = ("q", "k", "v", "reserve", "lengths_q", "lengths_kv")
+    inputs: ClassVar[tuple[str, ...]] = ("q", "k", "v", "dout", "reserve", "lengths_q", "lengths_kv")
     outputs: ClassVar[tuple[str, ...]] = ("dw",)
     absent: ClassVar[tuple[str, ...]] = ("lengths_q", "lengths_kv")
     raw: ClassVar[tuple[str, ...]] = ("reserve",)
@@ -345,6 +345,7 @@ class MultiHeadAttnBackwardWeights(Attention):
     q: TensorSpec
     k: TensorSpec
     v: TensorSpec
+    dout: TensorSpec
     reserve: TensorSpec
     dw: TensorSpec
     heads: int
@@ -363,15 +364,16 @@ class MultiHeadAttnBackwardWeights(Attention):
 
     @classmethod
     def complete(cls, values: dict[str, Any]) -> None:
-        if "reserve" not in values:
-            _fill(cls, values, "reserve")
+        for name in ("dout", "reserve"):
+            if name not in values:
+                _fill(cls, values, name)
 
     def unread(self, numbers: Mapping[str, float]) -> set[str]:
         return set()
 
     def call_arguments(self, arrays: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         options = {name: arrays.get(name) for name in ("lengths_q", "lengths_kv")}
-        tensors = [arrays[name] for name in ("q", "k", "v", "reserve")]
+        tensors = [arrays[name] for name in ("q", "k", "v", "dout", "reserve")]
         return [*tensors, self._descriptor(arrays), arrays["dw"]], options
 
 

@@ -77,9 +77,10 @@ def _line(draws: Draws, choices: Choices, op: str) -> str:
         words.append(f"out={tensors.text(out, written=True)}")
         if choices["extras"] in ("all", "residuals"):
             words.append(f"residuals={tensors.text(out)}")
-    elif op.endswith("data"):
-        words += [f"d{name}={tensors.text(shape, written=True)}" for name, shape in dims.items()]
+    else:
         words.append(f"dout={tensors.text(out)}")
+    if op.endswith("data"):
+        words += [f"d{name}={tensors.text(shape, written=True)}" for name, shape in dims.items()]
     if op.endswith("weights"):
         words.append(f"dw={tensor(dtype, (max(layout.size, 1),))}")
     elif layout.size:
@@ -272,12 +273,12 @@ RECORDS = (
         MultiHeadAttnBackwardWeights,
         multi_head_attn_backward_weights,
         _drawing("multi_head_attn_backward_weights"),
-        _features("q", "k", "v", "dw"),
+        _features("q", "k", "v", "dout", "dw"),
         Wrong(
             "cuDNN 7.5",
-            f"{_RIGHT} dw={{t}}:64",
+            f"{_RIGHT} dw={{t}}:64 dout={{t}}:3x2x2x4",
             {
-                BAD: ("dw={t}:63", "dw={o}:64", "reserve=<", "k_proj=3", "lengths_q=i32:3"),
+                BAD: ("dw={t}:63", "dw={o}:64", "dout={t}:3x2x2x5", "reserve=<", "k_proj=3", "lengths_q=i32:3"),
                 UNSUPPORTED: ("compute_type={wrong}",),
             },
         ),
