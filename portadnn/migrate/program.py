@@ -295,6 +295,21 @@ class Skipped:
     line: int = 0
 
 
+@dataclass(frozen=True)
+class Around:
+    """What all files of a program declare, by names without qualification.
+
+    `returned` is what functions return where all of a name return the same, or results of Find; `templates` are the
+    parameters of those that are templates. Of `aliases` and `variables` there are those that name results of Find.
+    """
+
+    classes: Mapping[str, Class] = field(default_factory=dict)
+    returned: Mapping[str, str] = field(default_factory=dict)
+    templates: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass
 class Unit:
     """A source file.
@@ -361,5 +376,4 @@ class Unit:
     numbers: frozenset[tuple[str, str]] = frozenset()  # names for float or double, where some stand for double
     doubled: frozenset[str] = frozenset()  # templates given double, ``M(X)`` of macros, ``M()`` of those that do it
     floated: frozenset[str] = frozenset()  # class templates that are instantiated for float
-    around: Mapping[str, Class] = field(default_factory=dict, repr=False, compare=False)  # other files' classes
-    returned: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)  # by all methods of a name
+    around: Around = field(default_factory=Around, repr=False, compare=False)

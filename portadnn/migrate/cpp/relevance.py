@@ -15,6 +15,7 @@ from .declarators import Declared
 
 Kind = Literal["function", "method", "constructor", "destructor"]
 _NAME = re.compile(rb"[A-Za-z_]\w*", re.ASCII)
+_FIELD = re.compile(rb"(?:\.|->)\s*(?:algo|status|mathType|determinism)\b(?!\s*\()")  # of what a search found
 _ARGUMENTS = re.compile(r"<.*>")
 _SHORTEST = 4  # of names that are bound to a library in other files
 
@@ -47,6 +48,7 @@ def split(
     A function is to be read if it names a library, or one of `known` (macros and other names that stand for a library's
     functions); if it shares a class, a variable of the file or a call, in either direction, with one that is. And if
     it has one of `names` (what other files bind to a library), with its callers, its class, and what it calls itself.
+    So is one that reads a field that a search's results have.
     Functions that are called `helpers` give other files' calls their arguments; they are read with what they call.
     """
     links = _Links(candidates, code, classes, variables)
@@ -68,6 +70,7 @@ def split(
         around = links.closure(weak, links.own)
         called = {name for number in around for name in links.uses[number] & links.defined}
         chosen |= around | {number for name in called for number in links.makers[name]}
+    chosen |= {number for number, text in enumerate(links.texts) if _FIELD.search(text)}
     waiting = [name for name in helpers if name in links.defined]
     while waiting:
         for number in links.makers[waiting.pop()]:

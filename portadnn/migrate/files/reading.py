@@ -28,6 +28,7 @@ _DEEPEST_BASE = 3  # classes between one that calls a library and the last base 
 LIMIT = 120.0  # seconds for one source
 _TELLING = re.compile(r"\d|^(?=.{8})(?:.*[a-z][A-Z]|.*_[A-Za-z])")
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)(?=\s*(?:<[\w:, *]*>)?\s*\()")
+_RESULTS = re.compile(r"\bcudnnConvolution\w+AlgoPerf_t\b")
 _LATE = f"not read within {LIMIT:.0f} seconds"
 _LINE = re.compile(rb"(?<![A-Za-z0-9_])(?:cudnn|CUDNN|miopen)[A-Za-z0-9_]*[^\n]*")
 _COMMENT = re.compile(rb"\s*(?://|\*|/\*|#(?!\s*(?:if|el|define|include)))")
@@ -105,6 +106,7 @@ def bound_by(units: Iterable[Unit], many: bool = False, macros: Iterable[tuple[s
             for function in unit.functions
             if any(called.startswith(("cudnn", "miopen")) for called in function.calls)
         )
+    names.update(_holding_results(units))
     pointers = _pointers(units)
     names.update(pointers, *(unit.handed for unit in units))
     apart = taking_apart(template for _, template in macros)
@@ -114,6 +116,15 @@ def bound_by(units: Iterable[Unit], many: bool = False, macros: Iterable[tuple[s
     helpers = {name for unit in units for _, _, text in unit.mentions for name in _CALLED.findall(text)}
     helping = frozenset(name.encode() for name in helpers if not is_library(name))
     return Bound(frozenset(name.encode() for name in telling), frozenset(files), tuple(macros), pointers, helping)
+
+
+def _holding_results(units: Iterable[Unit]) -> set[str]:
+    """Return the classes and other names for types that have a search's results in them."""
+    types = {name: type_ for unit in units for name, type_ in unit.aliases.items()}
+    for class_ in (class_ for unit in units for class_ in unit.classes):
+        types[class_.name.rpartition("::")[2]] = " ".join(member.type for member in class_.members)
+    found = {name for name, type_ in types.items() if _RESULTS.search(type_)}
+    return found | {name for name, type_ in types.items() if not found.isdisjoint(re.findall(r"\w+", type_))}
 
 
 def _pointers(units: Iterable[Unit]) -> dict[str, str]:

@@ -74,7 +74,7 @@ class LibraryCalls(Objects):
         super().write(path, value)
         if value.kind == "known" and isinstance(value.data, str) and symbols.ALGORITHM.match(value.data):
             self.fixed[path] = self.fresh()
-        if value.kind == "thing" and not str(value.data).startswith(f"{path}@"):
+        if value.kind == "thing" and not str(value.data).startswith(f"{path}@") and not _in_a_copy(path, value):
             self.keep(value)
 
     def keep(self, value: Value) -> None:
@@ -254,7 +254,7 @@ class LibraryCalls(Objects):
 
     def _holder(self, value: Value) -> str:
         """Return the class of the object in which a variable or a thing lies."""
-        path = str(value.data).partition("@")[0] if value.kind in ("pointer", "thing") else ""
+        path = _made_in(str(value.data)) if value.kind in ("pointer", "thing") else ""
         class_ = self.class_at(parent_of(path)) if path else None
         return "" if class_ is None else types.simple(class_.name)
 
@@ -267,7 +267,7 @@ class LibraryCalls(Objects):
             set_ = self.state.things.get(option.data) if option.kind == "thing" else None
             if set_ is not None:
                 self.kept.note_kind(set_)
-            for path in () if set_ is None else dict.fromkeys((set_.id.partition("@")[0], place or "")):
+            for path in () if set_ is None else dict.fromkeys((_made_in(set_.id), place or "")):
                 if set_ is not None and (class_ := self.class_at(parent_of(path))) is not None:
                     self.kept.note(class_.name, path, set_)
 
@@ -369,3 +369,14 @@ class LibraryCalls(Objects):
             self.types[inside] = held
             return self.read(inside)
         return None
+
+
+def _made_in(id_: str) -> str:
+    """Return the variable in which a thing was made; of another path the path."""
+    return re.sub(r"@\d+$", "", id_)
+
+
+def _in_a_copy(path: str, value: Value) -> bool:
+    """Whether a variable is the member of another object that a thing was made in: the object was copied."""
+    member = re.search(r"\.\w+$", _made_in(str(value.data)))
+    return member is not None and path.endswith(member[0])

@@ -6,24 +6,33 @@ from collections.abc import Iterable, Mapping
 
 from ..events import Place
 from ..findings import Finding
-from ..program import Unit
+from ..program import Around, Unit
 from . import targets
 from .table import Rule, rules
 from .walking import forget
 
+_RESULTS = "AlgoPerf_t"
 
-def _returned(units: list[Unit]) -> dict[str, str]:
-    """Return what methods return by their names, where all of a name return the same or results of Find."""
-    found: dict[str, set[str]] = {}
+
+def _around(units: list[Unit]) -> Around:
+    """Return what the files declare for each other."""
+    classes = {class_.name.rpartition("::")[2]: class_ for unit in units for class_ in unit.classes if class_.members}
+    returned: dict[str, set[str]] = {}
+    templates: dict[str, frozenset[str]] = {}
     for unit in units:
         for function in unit.functions:
-            if function.owner and function.returns:
-                found.setdefault(function.name.rpartition("::")[2], set()).add(function.returns)
-    return {
+            if function.returns:
+                returned.setdefault(function.name.rpartition("::")[2], set()).add(function.returns)
+            if function.template:
+                templates[function.name] = frozenset(text.split()[-1] for text in function.template)
+    aliases = {name: type_ for unit in units for name, type_ in unit.aliases.items() if _RESULTS in type_}
+    variables = {v.name: v.type for unit in units for v in unit.variables if _RESULTS in v.type or v.type in aliases}
+    alike = {
         name: " | ".join(sorted(types))
-        for name, types in found.items()
-        if len(types) == 1 or all("AlgoPerf_t" in type_ for type_ in types)
+        for name, types in returned.items()
+        if len(types) == 1 or all(_RESULTS in type_ for type_ in types)
     }
+    return Around(classes, alike, templates, aliases, variables)
 
 
 def judge_sources(
@@ -35,10 +44,9 @@ def judge_sources(
     cases = [(rule, case) for rule in known for case in rule.cases if case.source and case.serves(judge)]
     found: dict[object, Finding] = {}
     units = list(units)
-    around = {class_.name.rpartition("::")[2]: class_ for unit in units for class_ in unit.classes if class_.members}
-    returned = _returned(units)
+    around = _around(units)
     for unit in units:
-        unit.around, unit.returned = around, returned
+        unit.around = around
         for rule, case in cases:
             for hit in case.source.look(unit) if case.source else ():
                 words = {**hit.words, "target": judge.title}

@@ -57,7 +57,12 @@ def never_destroyed(situation: Situation) -> Iterator[Hit]:
     """Yield, at the end of a program, where something was made that is not destroyed where others are."""
     event = situation.event
     argument = event.arguments[0] if event.arguments else None
-    if not situation.whole or argument is None or argument.value.kind != "pointer" or "[" in str(argument.value.data):
+    if (
+        not situation.whole
+        or argument is None
+        or argument.value.kind != "pointer"
+        or _is_element(str(argument.value.data))
+    ):
         return
     destroy = destroyer_of(event.function)
     destroyed = once(situation.journal, "destroyed", _Destroyed)
@@ -100,6 +105,11 @@ def _function(event: Event) -> str:
 def _variable(path: str) -> str:
     """Return a variable's path without the numbers of functions' turns and of creations."""
     return re.sub(r"#\d+|[@~]\d+$|^::|^\w+~\d+\.", "", path)
+
+
+def _is_element(path: str) -> bool:
+    """Whether it is an element of an array, which has no name of its own as a member of one has."""
+    return "[" in re.sub(r".*\](?:\.|->)(?=\w+$)", "", _variable(path))
 
 
 def _member(path: str) -> str:
@@ -153,7 +163,7 @@ class _Destroyed:
         near[library, _function(deed.event) if own else _scope(deed.event)] = deed
         if _holder(deed.event):
             near[library, _holder(deed.event)] = deed
-        if not things or any(thing.many or (not thing.certain and "[" in thing.id) for thing in things):
+        if not things or any(_is_element(t.id) and (t.many or not t.certain) for t in things):
             self._anything.add(function)
         for thing, creator in zip(things, creators, strict=True):
             if creator is None or not thing.certain:
