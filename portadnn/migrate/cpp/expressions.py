@@ -346,10 +346,13 @@ class Expressions:
         return self._finished(callee, simple, node, function, arguments, span)
 
     def _behind(self, function: Node) -> Node:
-        """Return the pointer to a library's function that ``(create)(...)`` and ``(*create)(...)`` call."""
+        """Return the pointer to a library's function that ``(create)(...)`` and ``(*table.cudnnCreate)(...)`` call."""
         inner = function
         while inner.type in ("parenthesized_expression", "pointer_expression") and inner.named_children:
             inner = inner.named_children[-1]
+        member = inner.child_by_field_name("field") if inner.type == "field_expression" else None
+        if member is not None:
+            return inner if is_library(self.context.source(member)) else function
         named = inner.type == "identifier" and is_library(self.context.aliases.get(self.context.source(inner), ""))
         return inner if named else function
 
@@ -383,7 +386,8 @@ class Expressions:
         if simple.isupper():
             context.asked.add(simple)
         target = last(context.aliases.get(simple, simple))
-        if is_library(target) and target not in context.own:
+        starred = node.child_by_field_name("function") != function  # (*table.cudnnCreate)(&h) is no method
+        if is_library(target) and (starred or target not in context.own):
             text = context.written(node)
             if isinstance(callee, Member):  # a table of functions, loaded at run time
                 callee = Name(simple, callee.span)

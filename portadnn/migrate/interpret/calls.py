@@ -95,6 +95,8 @@ class Calls(Binding):
             self.reached.add((place.file, name, place.line, place.column))
             name = self.index.seconds[written]
         wraps = written != name and name in written and written in self.index.functions  # my_cudnnCreate
+        if self.index.is_library(name) and (own := self._own(full_name, written, call)):
+            return self._follow_any(own, call, self.frame.this)
         if self.index.is_library(name) and not call.new and not wraps and _takes(name, written, call):
             return self.library_call(call, name, use)
         instead = types.simple(self.frame.generic.get(name, ""))
@@ -129,6 +131,16 @@ class Calls(Binding):
             this = self.frame.this if found[0].function.owner else ""
             return self._follow_any(found, call, this)
         return self.outside(call, full_name, use)
+
+    def _own(self, full_name: str, name: str, call: Invocation) -> list[Known]:
+        """Return what ``Library::cudnnCreate`` means where it is a method of the program's, with the library's name."""
+        owner = types.owner_of(full_name)
+        found = fitting(self.index.methods_of(owner), len(call.arguments)) if owner in self.index.methods else []
+        found = [known for known in found if types.simple(known.function.name) == name]
+        if found:
+            place = self.place_of(call.span)
+            self.reached.add((place.file, name, place.line, place.column))
+        return found
 
     def _candidates(self, full_name: str, name: str, count: int) -> list[Known]:
         owner = types.owner_of(full_name)

@@ -299,7 +299,8 @@ class Index:
             for unit in self.units:
                 for said, type_ in unit.numbers:
                     self._numbers_by_name.setdefault(said, set()).add(type_)
-        found = self._numbers_by_name.get(name, ())
+        nested = types.simple(name) if ">::" in name else name  # of a template: Traits<T>::scale
+        found = self._numbers_by_name.get(nested, ())
         return "double?" if len(found) > 1 else next(iter(found), name)
 
     def defines(self, name: str) -> bool:
