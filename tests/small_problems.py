@@ -83,6 +83,7 @@ def _tensor_ops():
         yield f"scale_tensor y={t}:2x3x37x41 alpha=0.5"
         yield f"transform_tensor x={t}:2x5x9x11 y={t}:2x5x9x11:nhwc"
         yield f"transform_tensor x={t}:1x37x5x13:nhwc y={t}:1x37x5x13 alpha=2 beta=1"
+        yield f"transform_tensor x={t}:2x19x5x9 y={t}:2x19x5x9:nhwc alpha=2 beta=0.5"
         yield f"transform_tensor x={t}:2x3x5x7/300,64,8,1 y={t}:2x3x5x7/1,2,6,30"
         yield f"add_tensor a={t}:1x3x1x1 c={t}:2x3x5x7"
         yield f"add_tensor a={t}:1x8x1x1 c={t}:2x8x4x8:nhwc beta=0"

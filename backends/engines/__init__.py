@@ -21,6 +21,7 @@ _MODULES = (
     "elementwise",
     "conv.cpu.gemm",
     "conv.cpu.channels_last",
+    "conv.cpu.transposed",
     "conv.cpu.direct",
     "conv.cpu.depthwise",
     "conv.cpu.direct_filter",

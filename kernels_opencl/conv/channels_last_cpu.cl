@@ -23,55 +23,7 @@
 #include "conv/cpu_places.h"
 
 #include "conv/channels_last_units.h"
-
-// Whether a unit has a channel m of dst, and where its first weight lies
-#define HAS_ROW(m) ((m) < UNIT_GROUPS * M)
-#define ROW_PLACE(unit, m) (((unit) * UNIT_GROUPS + (m) / M) * (i64)W_GROUP + (m) % M * (i64)W_M)
-
-// b[channels][NR] of one tap and panel, zeros in channels of dst beyond the last
-DEVICE void pack_tap(GLOBAL real *b, const GLOBAL T *w, int unit, int m0, int channels) {
-    int ch = 0;
-    for (; W_M == 1 && UNIT_GROUPS == 1 && m0 + NR <= M && ch < channels; ++ch)
-        for (int i = 0; i < NR; i += VW) RSTORE(VLOAD(w + ROW_PLACE(unit, m0) + ch * (i64)W_CH, i), b + ch * NR + i);
-#if W_CH == 1 && W_M != 1
-    for (; ch <= channels - VW; ch += VW)
-        for (int v = 0; v < NV; ++v) {
-            vreal block[VW];
-            UNROLL for (int i = 0; i < VW; ++i) {
-                const int m = m0 + v * VW + i;
-                const GLOBAL T *row = w + ROW_PLACE(unit, m) + ch;
-                PREFETCH(row + 2 * VW); /* rows lie too far apart for the processor to find */
-                block[i] = HAS_ROW(m) ? VLOAD(row, 0) : (vreal)((real)0);
-            }
-            transpose(block);
-            UNROLL for (int j = 0; j < VW; ++j) RSTORE(block[j], b + (ch + j) * NR + v * VW);
-        }
-#endif
-    for (; ch < channels; ++ch)
-        for (int i = 0; i < NR; ++i)
-            b[ch * NR + i] = HAS_ROW(m0 + i) ? LOAD(w + ROW_PLACE(unit, m0 + i), ch * W_CH) : (real)0;
-}
-
-// packed[phase][unit][block of ch][panel][tap][ch][NR]; a work-group packs PACK_BLOCKS blocks of a panel, neighbours in w
-KERNEL WG_SIZE(1, 1, 1) conv_channels_last_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR(int, next_tile)) {
-    BIND(T, w);
-    BIND(real, packed);
-    BIND(int, next_tile);
-    if (GRP(0) == 0 && GRP(1) == 0 && GRP(2) == 0) *next_tile = 0;
-    const int unit = GRP(2) % UNITS, phase = GRP(2) / UNITS;
-    const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
-    const int taps = td.count * th.count * tw.count;
-    const int begin = GRP(1) * (PACK_BLOCKS * BLOCK_CH), end = MIN(begin + PACK_BLOCKS * BLOCK_CH, CH);
-    GLOBAL real *unit_b = packed + (i64)GRP(2) * CH * MAX_TAPS * M_PADDED;
-    for (int t = 0, tap = 0; t < td.count; ++t)
-        for (int r = 0; r < th.count; ++r)
-            for (int s = 0; s < tw.count; ++s, ++tap)
-                for (int ch0 = begin; ch0 < end; ch0 += BLOCK_CH) {
-                    const int channels = MIN(BLOCK_CH, CH - ch0);
-                    GLOBAL real *b = unit_b + (i64)ch0 * MAX_TAPS * M_PADDED + (GRP(0) * taps + tap) * (i64)(channels * NR);
-                    pack_tap(b, w + ch0 * (i64)W_CH + find_place(td, th, tw, t, r, s), unit, GRP(0) * NR, channels);
-                }
-}
+#include "conv/channels_last_pack.h"
 
 // Where a tile's row of positions lies in dst, or 0 where it is outside
 DEVICE GLOBAL T *row_of(GLOBAL T *dst, row_t at, int phase, int q0) {

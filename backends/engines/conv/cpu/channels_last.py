@@ -15,7 +15,7 @@ from portadnn.problem import Problem
 
 from ....base import LAUNCH_SECONDS, Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 from ...rounding import ceil_div, round_up, split_evenly
-from .common import COUNTER_BYTES, WORK_GROUPS_PER_CORE, ConvCpu, Defines, Tile, per_axis
+from .common import COUNTER_BYTES, WORK_GROUPS_PER_CORE, ConvCpu, Defines, Tile, contiguous, per_axis
 from .gemm import Sum
 
 _FILE = "opencl/conv/channels_last_cpu.cl"
@@ -27,6 +27,7 @@ _COLUMNS = 128  # positions of a row, of a tile
 _MOST_COPY = 256 * 1024
 _TILES_PER_CORE = 4
 _PACK_GROUPS = 8  # work-groups that pack
+_MOST_TOGETHER = 64  # taps
 _PACK_CLOCKS = {True: 0.7, False: 1.1}  # of a weight, by whether the target's channels are neighbours in the filter
 _FETCH = 6.0  # clocks of a vector of weights from beyond the L2 cache
 _NEAR = 256 * 1024  # weights of a tile that the L2 cache keeps
@@ -73,6 +74,8 @@ class Blocks:
         Of the register tiles of a row of positions, for each channel and tap.
     near_rows : bool
         Whether the target's channels are neighbours in the filter.
+    taps_together : bool
+        Whether taps are, several of them: all are packed at once.
     """
 
     total: Sum
@@ -89,6 +92,7 @@ class Blocks:
     rows: int
     row_clocks: float
     near_rows: bool
+    taps_together: bool
 
     @property
     def taps(self) -> tuple[int, ...]:
@@ -160,16 +164,26 @@ class Blocks:
         return math.prod(self.total.phases) * self.units * self.total.depth * self.total.max_taps * self.m_padded
 
     @property
+    def weights(self) -> int:
+        """Of them those that are: a phase may have fewer taps than there is room for."""
+        return self.units * self.total.depth * math.prod(self.total.geometry.taps) * self.m_padded
+
+    @property
+    def pack_planes(self) -> int:
+        """Units whose weights are packed, in each phase unless taps are packed together."""
+        return self.units if self.taps_together else math.prod(self.total.phases) * self.units
+
+    @property
     def pack_grid(self) -> tuple[int, int, int]:
         """Work-groups of the packing launch."""
         blocks, panels = ceil_div(self.total.depth, self.block), self.m_padded // self.tile.columns
-        return panels, ceil_div(blocks, self.pack_blocks), math.prod(self.total.phases) * self.units
+        return panels, ceil_div(blocks, self.pack_blocks), self.pack_planes
 
     @property
     def pack_blocks(self) -> int:
         """Blocks of the source's channels that a work-group packs: neighbours, unless there are few panels."""
         blocks, panels = ceil_div(self.total.depth, self.block), self.m_padded // self.tile.columns
-        return ceil_div(blocks, ceil_div(_PACK_GROUPS, panels * math.prod(self.total.phases) * self.units))
+        return ceil_div(blocks, ceil_div(_PACK_GROUPS, panels * self.pack_planes))
 
     def clocks(self) -> float:
         """Estimate the clocks of all tiles."""
@@ -181,13 +195,13 @@ class Blocks:
         stores = 3.0 * self.channels * row / lanes
         visits = 20.0 * ceil_div(row, self.tile.rows) * ceil_div(self.channels, self.tile.columns) * blocks
         rows = self.units * phases * self.grid_rows * (products + copies + stores + visits)
-        return rows + self.fetches / lanes * _FETCH + _PACK_CLOCKS[self.near_rows] * self.packed
+        return rows + self.fetches / lanes * _FETCH + _PACK_CLOCKS[self.near_rows or self.taps_together] * self.weights
 
     @property
     def fetches(self) -> int:
         """Weights that tiles fetch from beyond the L2 cache."""
-        far = self.packed // (self.units * self.m_blocks) > _NEAR
-        return self.packed * ceil_div(self.grid_rows, self.rows) * self.segments if far else self.packed
+        far = self.weights // (self.units * self.m_blocks) > _NEAR
+        return self.weights * ceil_div(self.grid_rows, self.rows) * self.segments if far else self.weights
 
     def defines(self, problem: Convolution) -> Defines:
         """Return everything that the kernels have to know."""
@@ -207,6 +221,8 @@ class Blocks:
             "M_BLOCKS": self.m_blocks,
             "BLOCK_CH": self.block,
             "PACK_BLOCKS": self.pack_blocks,
+            "TAPS_TOGETHER": int(self.taps_together),
+            "W_SPAN": problem.filter.span,
             "X_CH": self.x_ch,
             "COPIED": self.copied(self.cols),
             "PIXEL": self.total.source_step[2] * pixel,
@@ -240,13 +256,15 @@ def blocks_of(problem: Convolution, info: DeviceInfo) -> Blocks:
     if not group_ch and total.max_taps * tile.columns * block > _BLOCK:
         block = min(block, round_up(split_evenly(block, max(1, _BLOCK // (total.max_taps * tile.columns))), tile.lanes))
     near_rows = problem.filter.strides[1 if isinstance(problem, ConvolutionBackwardData) else 0] == 1
+    taps = problem.filter.dims[2:]
+    together = 1 < math.prod(taps) <= _MOST_TOGETHER and contiguous(taps, problem.filter.strides[2:])
     row = total.grid[2]
     found = []
     for tile_m in _tiles_m(channels, tile.columns):
         tile_units = 1
         if tile_m >= channels and block == total.depth:
             tile_units = max(n for n in range(1, units + 1) if units % n == 0 and (n == 1 or n * unit_ch <= _UNITS_CH))
-        cut = (units, unit_ch, channels, tile_units, tile_m, block, row, 1, row_clocks, near_rows)
+        cut = (units, unit_ch, channels, tile_units, tile_m, block, row, 1, row_clocks, near_rows, together)
         found.append(_rows_and_columns(Blocks(total, tile, group_ch, in_place, *cut), info.compute_units))
     return min(found, key=Blocks.clocks)
 

@@ -54,6 +54,7 @@ PACK_PANELS = 8  # packed side by side where the rows of a product are nearer ne
 _LONG_ROW, _ROW_CLOCKS = 32, 26  # positions; clocks of a row's copy apart from its positions
 _TRANSPOSED = 1.4  # times as long where blocks of the image and of the result are transposed
 _PACK_CLOCKS = 3.0  # of a weight of such filters with several taps
+_PHASE_WEIGHT, _PHASE_PIXEL = 1.0, 4.0  # clocks of a weight that is packed and a pixel that is stored, of phases
 PACK_POSITIONS = 64  # for each tap: from there on packing the filter pays
 FILE = "opencl/conv/cpu.cl"
 
@@ -176,22 +177,10 @@ class Blocks:
         return replace(self, defines=defines, sizes=sizes)
 
 
+_SUM_SIZES = ("M", "CH", "GROUPS", "SRC_SPAN", "W_GROUP", "W_M", "W_CH", "W_STEP", "M_PADDED", "TILE_M", "M_BLOCKS")
+_TILE_SIZES = ("BLOCK_CH", "TILES", "TILE_ROWS", "TILE_COLS", "GRID_ROWS", "ROW_BLOCKS", "SEGMENTS", "PITCH", "SCRATCH")
 _RUN_TIME = (
-    *(
-        "M",
-        "CH",
-        "GROUPS",
-        "SRC_SPAN",
-        "W_GROUP",
-        "W_M",
-        "W_CH",
-        "W_STEP",
-        "M_PADDED",
-        "TILE_M",
-        "M_BLOCKS",
-        "BLOCK_CH",
-    ),
-    *("TILES", "TILE_ROWS", "TILE_COLS", "GRID_ROWS", "ROW_BLOCKS", "SEGMENTS", "PITCH", "SCRATCH", "SCRATCH_B"),
+    *(*_SUM_SIZES, *_TILE_SIZES, "SCRATCH_B"),
     *(f"{of}_{axis}" for of in ("S", "D") for axis in "NCDH"),
     *(f"{of}_{axis}" for of in ("SRC", "DST", "GRID", "W") for axis in AXES),
 )
@@ -234,6 +223,14 @@ def _short_rows(problem: Convolution, info: DeviceInfo) -> float:
     rows = total.target.n * total.grid[0] * total.grid[1] * ceil_div(total.rows, BLOCK_ROWS)
     copies = problem.groups * total.depth * math.prod(total.geometry.taps) * rows
     return copies * _ROW_CLOCKS * (1 - cols / _LONG_ROW) * 4 * max(info.simd_width, 1) / info.flops
+
+
+def _phases(problem: Convolution, info: DeviceInfo) -> float:
+    """Estimate what phases cost: taps of each are picked from the filter, and results scattered."""
+    if math.prod(Sum.of(problem).phases) == 1:
+        return 0.0
+    clocks = _PHASE_WEIGHT * problem.filter.size + _PHASE_PIXEL * problem.image.size
+    return clocks * 4 * max(info.simd_width, 1) / info.flops
 
 
 def _packs(total: Sum, problem: Convolution) -> bool:
@@ -353,7 +350,7 @@ class ConvCpuGemm(ConvCpu):
             packed = problem.filter.size if math.prod(problem.filter.dims[2:]) > 1 else 0
             clocks = _PACK_CLOCKS * packed * 4 * max(info.simd_width, 1) / info.flops
             return seconds + (_TRANSPOSED - 1) * (seconds - 2 * LAUNCH_SECONDS) + clocks
-        return seconds + _short_rows(problem, info)
+        return seconds + _short_rows(problem, info) + _phases(problem, info)
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)

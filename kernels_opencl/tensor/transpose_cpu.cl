@@ -1,0 +1,56 @@
+// y = alpha * x + beta * y on a CPU, where x is contiguous along one axis (b) and y along another (a): VW by VW elements at a time.
+//
+// A work-group is one work-item and takes TILE by TILE elements of a batch, so that whole lines of both sides are met while they
+// are in the cache:
+//
+//        x: b ->                          y: a ->
+//     a  +------+   VW rows of VW      b  +------+
+//     |  | tile |   turned over in     |  | tile |
+//     v  +------+   registers          v  +------+
+//
+// Host defines: SIZE_A, SIZE_B; X_STRIDE_A (x's step along a), Y_STRIDE_B (y's step along b); X_BATCH(i), Y_BATCH(i) (first
+// element of batch i over all other axes); X_SPAN, elements of x from the first to the last; TILE.
+#include "common/types.h"
+#include "common/lanes.h"
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+// Up to VW elements of x from `at` on; what lies beyond them is read where it is within x
+DEVICE vreal load_few(const GLOBAL T *x, const idx_t at, const idx_t count) {
+    if (at + VW <= X_SPAN) return VLOAD(x, at);
+    vreal v = VSPLAT(0);
+    for (idx_t j = 0; j < count; ++j) LANE(v, j) = LOAD(x, at + j);
+    return v;
+}
+
+KERNEL WG_SIZE(1, 1, 1)
+    transpose_cpu(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(T, y), const real alpha, const real beta) {
+    BIND_RESTRICT(const T, x);
+    BIND_RESTRICT(T, y);
+    const idx_t tiles_a = (SIZE_A + TILE - 1) / TILE, tiles_b = (SIZE_B + TILE - 1) / TILE;
+    const idx_t group = GRP(0);
+    const idx_t first_b = group % tiles_b * TILE, first_a = group / tiles_b % tiles_a * TILE, batch = group / (tiles_b * tiles_a);
+    const idx_t x0 = X_BATCH(batch), y0 = Y_BATCH(batch);
+    for (idx_t b = first_b; b < MIN(first_b + TILE, SIZE_B); b += VW)
+        for (idx_t a = first_a; a < MIN(first_a + TILE, SIZE_A); a += VW) {
+            const idx_t rows = MIN(SIZE_A - a, VW), columns = MIN(SIZE_B - b, VW);
+            vreal block[VW];
+            if (rows == VW && b + VW <= SIZE_B) {
+                UNROLL for (int i = 0; i < VW; ++i) block[i] = VLOAD(x, x0 + (a + i) * X_STRIDE_A + b);
+            } else {
+                UNROLL for (int i = 0; i < VW; ++i)
+                    block[i] = i < rows ? load_few(x, x0 + (a + i) * X_STRIDE_A + b, columns) : VSPLAT(0);
+            }
+            transpose(block);
+            if (rows == VW && columns == VW) {
+                UNROLL for (int j = 0; j < VW; ++j) VBLEND(y, y0 + (b + j) * Y_STRIDE_B + a, alpha, block[j], beta);
+            } else {
+                for (idx_t j = 0; j < columns; ++j) {
+                    const idx_t at = y0 + (b + j) * Y_STRIDE_B + a;
+                    if (rows == VW) VBLEND(y, at, alpha, block[j], beta);
+                    else
+                        for (idx_t i = 0; i < rows; ++i) BLEND(y, at + i, alpha, LANE(block[j], i), beta);
+                }
+            }
+        }
+}
