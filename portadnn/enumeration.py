@@ -100,7 +100,6 @@ _C_PREFIXES = {
     "BatchNormMode": "CUDNN_BATCHNORM_",
     "LRNMode": "CUDNN_LRN_",
     "DivNormMode": "CUDNN_DIVNORM_",
-    "NormMode": "CUDNN_",
     "MathType": "CUDNN_",
     "ConvolutionFwdAlgo": "CUDNN_CONVOLUTION_FWD_ALGO_",
     "ConvolutionBwdDataAlgo": "CUDNN_CONVOLUTION_BWD_DATA_ALGO_",
@@ -115,5 +114,4 @@ _C_PREFIXES = {
 
 _C_ENUMERATIONS = {  # of which C's names are not made of ours
     "ReduceTensorIndicesType": "cudnnIndicesType_t",
-    "NormMode": "cudnnBackendNormMode_t",
 }

@@ -30,7 +30,6 @@ __all__ = [
     "Limits",
     "MathType",
     "NanPropagation",
-    "NormMode",
     "OpTensorOp",
     "PoolingMode",
     "ReduceTensorIndices",
@@ -212,15 +211,6 @@ class DivNormMode(DnnEnum):
     """Where divisive normalisation has its means from: the caller (guide section 3.28)."""
 
     PRECOMPUTED_MEANS = 0
-
-
-class NormMode(DnnEnum):
-    """What a normalisation normalises together (cudnnBackendNormMode_t of cuDNN 8 and 9)."""
-
-    LAYER_NORM = 0
-    INSTANCE_NORM = 1
-    GROUP_NORM = 3
-    RMS_NORM = 4
 
 
 class ConvolutionFwdAlgo(DnnEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from portadnn.enums import BatchNormMode, NormMode
+from portadnn.enums import BatchNormMode
 from portadnn.ops.batch_norm import (
     BatchNormalizationBackward,
     BatchNormalizationForwardInference,
@@ -19,7 +19,7 @@ from portadnn.ops.batch_norm_parts import (
 )
 from portadnn.ops.divisive_norm import DivisiveNormalizationBackward, DivisiveNormalizationForward
 from portadnn.ops.lrn import LRNCrossChannelBackward, LRNCrossChannelForward
-from portadnn.ops.normalization import NormalizationBackward, NormalizationForward
+from portadnn.ops.normalization import NormalizationBackward, NormalizationForward, NormMode
 
 from ..base import DeviceInfo
 from .way import Bound, Numbers, Tensors, Way, Ways, blended, gradient, lacking

@@ -6,10 +6,9 @@ import math
 from typing import Any
 
 from ..dispatch.problems import check_handle
-from ..enums import NormMode
 from ..errors import BadParam, NotSupported
 from ..handle import Handle
-from ..ops.normalization import normalization_backward, normalization_forward
+from ..ops.normalization import NormMode, normalization_backward, normalization_forward
 from ..ops.tensor import op_tensor, set_tensor
 from ..problem import TensorSpec
 from .descriptors import miopenTensorDescriptor_t, spec_of, view, wide_of

@@ -10,13 +10,33 @@ from typing import Any, ClassVar
 
 from ..arguments import as_integer
 from ..dispatch.execute import computes, execute
-from ..enums import NormMode
+from ..enums import DnnEnum
 from ..errors import BadParam
 from ..handle import Handle
 from ..problem import Problem, TensorSpec, check_same
 from .batch_norm import check_epsilon, check_pair, check_parameter
 
-__all__ = ["normalization_backward", "normalization_forward"]
+__all__ = ["NormMode", "normalization_backward", "normalization_forward"]
+
+
+class NormMode(DnnEnum):
+    """What a normalisation normalises together (cudnnBackendNormMode_t of cuDNN 8 and 9)."""
+
+    LAYER_NORM = 0
+    INSTANCE_NORM = 1
+    GROUP_NORM = 3
+    RMS_NORM = 4
+
+    @classmethod
+    def c_enumeration(cls) -> str:
+        """Return the enumeration's name in cuDNN's header."""
+        return "cudnnBackendNormMode_t"
+
+    @property
+    def c_name(self) -> str:
+        """The name in cuDNN's header."""
+        return f"CUDNN_{self.name}"
+
 
 _FROM_AXIS = (NormMode.LAYER_NORM, NormMode.RMS_NORM)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from portadnn.enums import NormMode
-from portadnn.ops.normalization import NormalizationForward
+from portadnn.ops.normalization import NormalizationForward, NormMode
 from portadnn.problem import Problem
 
 from ...base import Arg, Device, DeviceInfo, Engine, Launch, Plan, roofline

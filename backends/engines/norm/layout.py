@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from portadnn.enums import NormMode
 from portadnn.ops.batch_norm import (
     BatchNormalizationBackward,
     BatchNormalizationForwardInference,
     BatchNormalizationForwardTraining,
 )
-from portadnn.ops.normalization import Normalization, NormalizationBackward
+from portadnn.ops.normalization import Normalization, NormalizationBackward, NormMode
 from portadnn.problem import ALIGNMENT, Problem, TensorSpec, packed_strides
 
 from ...base import DeviceInfo

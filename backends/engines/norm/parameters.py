@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from portadnn.enums import NormMode
-from portadnn.ops.normalization import NormalizationBackward
+from portadnn.ops.normalization import NormalizationBackward, NormMode
 from portadnn.problem import Problem, TensorSpec
 
 from ...base import (

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from portadnn.enums import NormMode
 from portadnn.ops.batch_norm import (
     BatchNormalizationBackward,
     BatchNormalizationForwardInference,
@@ -19,7 +18,7 @@ from portadnn.ops.batch_norm_parts import (
     BatchNormalizationBackwardStatistics,
     BatchNormalizationStatistics,
 )
-from portadnn.ops.normalization import Normalization, NormalizationBackward, NormalizationForward
+from portadnn.ops.normalization import Normalization, NormalizationBackward, NormalizationForward, NormMode
 from portadnn.problem import Problem
 
 from ..definition import Array, Arrays, Definition, Numbers

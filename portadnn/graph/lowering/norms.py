@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...enums import BatchNormMode, NormMode, OpTensorOp
+from ...enums import BatchNormMode, OpTensorOp
 from ...ops.batch_norm import BatchNormalizationBackward, BatchNormalizationForwardTraining
 from ...ops.batch_norm_parts import (
     BatchNormalizationApply,
@@ -12,7 +12,7 @@ from ...ops.batch_norm_parts import (
     BatchNormalizationBackwardStatistics,
     BatchNormalizationStatistics,
 )
-from ...ops.normalization import NormalizationBackward, NormalizationForward
+from ...ops.normalization import NormalizationBackward, NormalizationForward, NormMode
 from .pointwise import combine
 from .steps import Exchange, Lowering, View
 

@@ -10,10 +10,15 @@ from ...drawing.draws import Draws
 from ...drawing.layouts import CLASSES, Tensors, tensor
 from ...drawing.sizes import RANKS, SIZES, image_dims
 from ...drawing.strata import TYPES, Choices, Drawing
-from ...enums import NormMode
 from ...miopen_driver import form
 from ...operation import BAD, CCall, Features, Operation, Wrong
-from ..normalization import NormalizationBackward, NormalizationForward, normalization_backward, normalization_forward
+from ..normalization import (
+    NormalizationBackward,
+    NormalizationForward,
+    NormMode,
+    normalization_backward,
+    normalization_forward,
+)
 from .batch_norm import BLENDED_GRADIENTS, DATA, EPSILON, described, enough, images
 
 _PARAMETERS = ("both", "scale", "none", "both")

@@ -7,13 +7,12 @@ from typing import Any
 
 import torch
 
-from ...enums import NormMode
 from ...ops.batch_norm import (
     BatchNormalizationBackward,
     BatchNormalizationForwardInference,
     BatchNormalizationForwardTraining,
 )
-from ...ops.normalization import NormalizationBackward, NormalizationForward
+from ...ops.normalization import NormalizationBackward, NormalizationForward, NormMode
 from .computation import (
     Arguments,
     Computation,
