@@ -16,6 +16,7 @@ from ..errors import BadParam, shown
 from .differences import Differences, compare
 from .records import Change, Enumeration, Function, Library, Note, Parameter, Row, Value
 
+_NEWEST = "9.28.0"  # of the headers read
 FOLDER = Path(__file__).parents[1] / "porting_guide"
 
 
@@ -196,6 +197,9 @@ def _parameters(entries: Sequence[Sequence[Any]]) -> tuple[Parameter, ...]:
 
 
 def _row(topic: str, entry: dict[str, Any], functions: Mapping[str, Function]) -> Row:
+    notes, graph = [Note(**note) for note in entry.get("notes", ())], entry.get("graph")
+    if graph is not None:
+        notes.append(Note(f"cuDNN has it in its graph API only: {graph}.", f"cudnn-headers {_NEWEST}"))
     return Row(
         topic,
         functions[entry["cudnn"]] if "cudnn" in entry else None,
@@ -205,7 +209,8 @@ def _row(topic: str, entry: dict[str, Any], functions: Mapping[str, Function]) -
         entry.get("source"),
         tuple(entry.get("also", ())),
         {a: (b,) if isinstance(b, str) else tuple(b) for a, b in entry.get("renamed", {}).items()},
-        tuple(Note(**note) for note in entry.get("notes", ())),
+        tuple(notes),
+        graph,
     )
 
 
@@ -225,6 +230,7 @@ def _enumeration(topic: str, entry: dict[str, Any]) -> Enumeration:
         values=values,
         notes=tuple(Note(**note) for note in entry.get("notes", ())),
         member=entry.get("member"),
+        attribute=entry.get("attribute"),
     )
 
 

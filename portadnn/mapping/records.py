@@ -173,6 +173,8 @@ class Row:
         cuDNN's parameter names and MIOpen's for the same argument, by signature.
     notes : tuple of Note
         Where arguments mean something else, and more.
+    graph : str or None
+        The backend descriptor by which cuDNN's graph API has it, where no function of cuDNN does.
     """
 
     topic: str
@@ -184,6 +186,7 @@ class Row:
     also: tuple[str, ...] = ()
     renamed: Mapping[str, tuple[str, ...]] | None = None
     notes: tuple[Note, ...] = ()
+    graph: str | None = None
 
     @property
     def name(self) -> str:
@@ -231,7 +234,8 @@ class Value:
 class Enumeration:
     """An enumeration of both libraries; `portadnn` names the class, `headers` are as those of a :class:`Function`.
 
-    Numbers of algorithms are `member` of the union in cudnnAlgorithm_t.
+    Numbers of algorithms are `member` of the union in cudnnAlgorithm_t; `attribute` is the type of backend descriptors'
+    attributes that have the enumeration's values, without its CUDNN_TYPE.
     """
 
     topic: str
@@ -244,6 +248,7 @@ class Enumeration:
     values: tuple[Value, ...]
     notes: tuple[Note, ...] = ()
     member: str | None = None
+    attribute: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

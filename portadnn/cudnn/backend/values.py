@@ -16,45 +16,37 @@ from ...errors import BadParam, NotSupported, shown
 from ...graph import enums
 from ...graph.api.handles import handle_of
 from ...graph.data_types import data_type
+from ...mapping import table
 from ..calls import c_value
 from ..enumerations import enumeration
 
-# Types whose elements are members of an enumeration: its name in C, what its members' names begin with, and the
-# enumeration of graphs with the same members, None where graphs have none.
-ENUMERATIONS: dict[str, tuple[str, str, type[enums.GraphEnum] | None]] = {
-    "DATA_TYPE": ("cudnnDataType_t", "CUDNN_DATA_", data_type),
-    "CONVOLUTION_MODE": ("cudnnConvolutionMode_t", "CUDNN_", enums.convolution_mode),
-    "POINTWISE_MODE": ("cudnnPointwiseMode_t", "CUDNN_POINTWISE_", enums.pointwise_mode),
-    "REDUCTION_OPERATOR_TYPE": ("cudnnReduceTensorOp_t", "CUDNN_REDUCE_TENSOR_", enums.reduction_mode),
-    "RESAMPLE_MODE": ("cudnnResampleMode_t", "CUDNN_RESAMPLE_", enums.resample_mode),
-    "PADDING_MODE": ("cudnnPaddingMode_t", "CUDNN_", enums.padding_mode),
-    "RNG_DISTRIBUTION": ("cudnnRngDistribution_t", "CUDNN_RNG_DISTRIBUTION_", enums.rng_distribution),
-    "HEUR_MODE": ("cudnnBackendHeurMode_t", "CUDNN_HEUR_MODE_", enums.heur_mode),
-    "KNOB_TYPE": ("cudnnBackendKnobType_t", "CUDNN_KNOB_TYPE_", enums.knob_type),
-    "NUMERICAL_NOTE": ("cudnnBackendNumericalNote_t", "CUDNN_NUMERICAL_NOTE_", enums.numerical_note),
-    "BEHAVIOR_NOTE": ("cudnnBackendBehaviorNote_t", "CUDNN_BEHAVIOR_NOTE_", enums.behavior_note),
-    "TENSOR_REORDERING_MODE": (
-        "cudnnBackendTensorReordering_t",
-        "CUDNN_TENSOR_REORDERING_",
-        enums.tensor_reordering,
-    ),
-    "NORM_FWD_PHASE": ("cudnnBackendNormFwdPhase_t", "CUDNN_NORM_FWD_", enums.norm_forward_phase),
-    "RESHAPE_MODE": ("cudnnBackendReshapeMode_t", "CUDNN_RESHAPE_", enums.reshape_mode),
-    "NORM_MODE": ("cudnnBackendNormMode_t", "CUDNN_", None),
-    "NAN_PROPOGATION": ("cudnnNanPropagation_t", "CUDNN_", None),
-    "GENSTATS_MODE": ("cudnnGenStatsMode_t", "CUDNN_GENSTATS_", None),
-    "BN_FINALIZE_STATS_MODE": ("cudnnBnFinalizeStatsMode_t", "CUDNN_BN_FINALIZE_STATISTICS_", None),
-    "LAYOUT_TYPE": ("cudnnBackendLayoutType_t", "CUDNN_LAYOUT_TYPE_", None),
+# Of types whose elements are members of an enumeration that graphs have, too: what C's names of members begin with, and
+# the enumeration of graphs.
+_OF_GRAPHS: dict[str, tuple[str, type[enums.GraphEnum]]] = {
+    "DATA_TYPE": ("CUDNN_DATA_", data_type),
+    "CONVOLUTION_MODE": ("CUDNN_", enums.convolution_mode),
+    "POINTWISE_MODE": ("CUDNN_POINTWISE_", enums.pointwise_mode),
+    "REDUCTION_OPERATOR_TYPE": ("CUDNN_REDUCE_TENSOR_", enums.reduction_mode),
+    "RESAMPLE_MODE": ("CUDNN_RESAMPLE_", enums.resample_mode),
+    "PADDING_MODE": ("CUDNN_", enums.padding_mode),
+    "RNG_DISTRIBUTION": ("CUDNN_RNG_DISTRIBUTION_", enums.rng_distribution),
+    "HEUR_MODE": ("CUDNN_HEUR_MODE_", enums.heur_mode),
+    "KNOB_TYPE": ("CUDNN_KNOB_TYPE_", enums.knob_type),
+    "NUMERICAL_NOTE": ("CUDNN_NUMERICAL_NOTE_", enums.numerical_note),
+    "BEHAVIOR_NOTE": ("CUDNN_BEHAVIOR_NOTE_", enums.behavior_note),
+    "TENSOR_REORDERING_MODE": ("CUDNN_TENSOR_REORDERING_", enums.tensor_reordering),
+    "NORM_FWD_PHASE": ("CUDNN_NORM_FWD_", enums.norm_forward_phase),
+    "RESHAPE_MODE": ("CUDNN_RESHAPE_", enums.reshape_mode),
 }
+_C_NAMES = {found.attribute: found.cudnn for found in table().enumerations if found.attribute and found.cudnn}
 _SAME = {"CUDNN_HEUR_MODE_INSTANT": "A", "CUDNN_RESAMPLE_AVGPOOL": "AVGPOOL_INCLUDE_PADDING"}  # older names
 
 
 @functools.cache
 def _members(type: str) -> dict[int, Any]:
     """Return the members of graphs by the numbers of C."""
-    c_name, prefix, ours = ENUMERATIONS[type]
-    assert ours is not None
-    values = enumeration(c_name).__members__
+    prefix, ours = _OF_GRAPHS[type]
+    values = enumeration(_C_NAMES[type]).__members__
     names = {name: _SAME.get(name, name.removeprefix(prefix)) for name in values}
     return {values[name]: ours[member] for name, member in names.items() if member in ours.__members__}
 
@@ -62,14 +54,14 @@ def _members(type: str) -> dict[int, Any]:
 def c_member(type: str, member: enums.GraphEnum) -> Any:
     """Return the member in C of one of graphs."""
     number = next(number for number, known in _members(type).items() if known is member)
-    return enumeration(ENUMERATIONS[type][0])(number)
+    return enumeration(_C_NAMES[type])(number)
 
 
 def _member(type: str, value: Any, argument: str) -> tuple[Any, Any]:
-    c_name, prefix, ours = ENUMERATIONS[type]
+    c_name = _C_NAMES[type]
     kept = c_value(c_name, value, argument)
-    if ours is None:
-        if kept.name == f"{prefix}COUNT":
+    if type not in _OF_GRAPHS:
+        if kept.name.endswith("_COUNT"):
             raise BadParam(argument=argument, expected=f"a {c_name}", got=kept.name)
         return kept, kept
     meaning = _members(type).get(int(kept))
@@ -126,7 +118,7 @@ _READERS = {
     "FRACTION": _fraction,
     "HANDLE": _handle,
     "VOID_PTR": _pointer,
-    **dict.fromkeys(ENUMERATIONS, _member),
+    **dict.fromkeys(_C_NAMES, _member),
 }
 
 
