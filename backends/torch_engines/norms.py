@@ -22,13 +22,21 @@ from portadnn.ops.lrn import LRNCrossChannelBackward, LRNCrossChannelForward
 from portadnn.ops.normalization import NormalizationBackward, NormalizationForward, NormMode
 
 from ..base import DeviceInfo
-from .way import Bound, Numbers, Tensors, Way, Ways, blended, gradient, lacking
+from .way import Bind, Bound, Numbers, Tensors, Way, Ways, blended, gradient, lacking
 
 _FLAT = ("scale", "bias", "estimated_mean", "estimated_variance", "saved_mean", "saved_inv_variance")
 
 
-def _why_nothing(problem: Any, info: DeviceInfo) -> str | None:
-    return None if problem.x.size else "PyTorch has no statistics of nothing"
+def _or_nothing(bind: Bind) -> Bind:
+    """Return what binds as `bind` does, and an empty x as torch.mean and torch.sum have it, which operators refuse."""
+
+    def bound(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
+        if p.x.size:
+            return bind(torch, p, numbers, t)
+        sums = {"dscale": 0.0, "dbias": 0.0}
+        return lambda: {name: torch.full_like(t[name], sums.get(name, math.nan)) for name in p.written}
+
+    return bound
 
 
 # batch normalisation
@@ -202,8 +210,6 @@ def _forward(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
 
 
 def _why_not_gradients(problem: Any, info: DeviceInfo) -> str | None:
-    if not problem.x.size:
-        return _why_nothing(problem, info)
     if problem.mode is NormMode.RMS_NORM and problem.saved_inv_variance is not None:
         return "PyTorch's gradients of RMS_NORM take no saved deviations"
     return None
@@ -279,15 +285,15 @@ _BACKWARD = {"dx": ("alpha_data_diff", "beta_data_diff"), "dscale": _PARAMETERS,
 _NO_DIVISION = lacking("PyTorch has no divisive normalisation")
 
 WAYS: Ways = {
-    BatchNormalizationForwardTraining: Way(_training, _why_nothing, blends=blended("y")),
+    BatchNormalizationForwardTraining: Way(_or_nothing(_training), blends=blended("y")),
     BatchNormalizationForwardInference: Way(_inference, blends=blended("y")),
-    BatchNormalizationBackward: Way(_batch_gradients, _why_nothing, blends=_BACKWARD),
+    BatchNormalizationBackward: Way(_or_nothing(_batch_gradients), blends=_BACKWARD),
     BatchNormalizationStatistics: Way(_statistics),
     BatchNormalizationApply: Way(_apply),
     BatchNormalizationBackwardStatistics: Way(_shares),
     BatchNormalizationBackwardApply: Way(_apply_gradients),
-    NormalizationForward: Way(_forward, _why_nothing, blends=blended("y")),
-    NormalizationBackward: Way(_gradients, _why_not_gradients, blends=_BACKWARD),
+    NormalizationForward: Way(_or_nothing(_forward), blends=blended("y")),
+    NormalizationBackward: Way(_or_nothing(_gradients), _why_not_gradients, blends=_BACKWARD),
     DivisiveNormalizationForward: _NO_DIVISION,
     DivisiveNormalizationBackward: _NO_DIVISION,
     LRNCrossChannelForward: Way(_lrn, _why_no_lrn, blends=blended("y")),

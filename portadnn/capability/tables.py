@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -56,6 +56,8 @@ class Rule:
         numbers come out ``"wrong"`` without a word, or ``"random"`` ones are others.
     message : str
         A part of the error that the library raises before it asks a table; empty where dispatch refuses.
+    backend : str
+        Whose engines patterns ask about; empty in tables of no backend.
     """
 
     ops: tuple[str, ...]
@@ -67,6 +69,7 @@ class Rule:
     source: str = ""
     effect: str = "refused"
     message: str = ""
+    backend: str = ""
 
     @property
     def feature(self) -> str:
@@ -75,7 +78,7 @@ class Rule:
 
     def names(self, op: str) -> bool:
         """Tell whether the rule speaks of an operation."""
-        return names(self.ops, op)
+        return names(self.ops, op, self.backend)
 
     def applies(self, query: Query) -> bool | None:
         """Tell whether the rule speaks of a problem whose operation it names; None where the device decides."""
@@ -297,6 +300,8 @@ def read(text: str, where: str, folder: Path | None = None) -> Table:
     if values or bool(title) is where.startswith("_"):
         expected = "title, runnable, include, notes, otherwise, sources and rules"
         raise BadParam(argument=where, expected=expected, got=list(values))
+    if runnable:
+        rules = [replace(rule, backend=where) for rule in rules]
     absent = otherwise["reason"], otherwise["source"], otherwise["library"]
     return Table(where, title, runnable, tuple(rules), sources, tuple(notes), absent)
 
