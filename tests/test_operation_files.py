@@ -13,6 +13,7 @@ NEWER = (
     "kthvalue",
     "multi_head_attn",
     "multi_margin_loss",
+    "normalization",
     "prelu",
     "rope",
     "soft_margin_loss",
@@ -26,9 +27,24 @@ def test_newer_operations_are_named_in_few_files(family):
     assert len(files) <= MOST, sorted(files)
 
 
+def test_newer_modes_are_named_in_few_files():
+    """SQRT and NOT of op_tensor came with cuDNN 6 and 7."""
+    files = operation_files.by_family()["op_tensor"].intersection(operation_files.naming("sqrt"))
+    assert len(files) <= MOST, sorted(files)
+
+
 def test_names_are_found_in_every_spelling():
     assert "portadnn/ops/records/ctc_loss.py" in operation_files.naming("ctc loss")
     assert "portadnn/ops/gates.py" in operation_files.by_family()["prelu"]  # PReLUBackward, prelu_backward
     assert "portadnn/ops/attention/" in operation_files.by_family()["multi_head_attn"]
     assert "backends/capabilities/cudnn.toml" in operation_files.by_family()["multi_head_attn"]  # multi_head_attn_*
+    assert "portadnn/enums.py" in operation_files.by_family()["softmax"]  # SoftmaxMode
     assert "portadnn/ops/softmax.py" not in operation_files.by_family()["activation"]
+
+
+def test_functions_in_c_are_what_they_stand_for():
+    """cuDNN 8 calls batch normalization, with an activation and more, plainly normalization."""
+    files = operation_files.by_family()
+    assert "portadnn/miopen/normalization.py" in files["normalization"]  # miopenT5LayerNormForward
+    assert "portadnn/cudnn/normalization.py" in operation_files.naming("cudnn normalization forward training")
+    assert "portadnn/cudnn/normalization.py" in files["batch_normalization"] - files["normalization"]
