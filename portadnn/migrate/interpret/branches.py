@@ -51,18 +51,23 @@ class Branches(Declaring):
                     current = only
                 else:
                     self.run(following)
-        if self.last_find > find:
-            self._mark_instead(start, find, [*ends, self.state])
+        self._mark_instead(start, find, [*ends, self.state])
         self.state = meet([*ends, self.state])
 
     def _mark_instead(self, start: int, find: int, ends: list[State]) -> None:
-        """Note of an algorithm that one branch fixes, where another searches for it, which search it stands for."""
+        """Note of an algorithm that one branch fixes, where another has that of a search, which search it stands for."""
         for path in [path for path, when in self.fixed.items() if when > start]:
             values = [end.variables.get(path, UNKNOWN) for end in ends]
-            found = [number for value in values for number in value.origins if number > find]
+            origins = [number for value in values for option in value.options for number in option.origins]
+            found = [number for number in origins if number > find or self._is_search(number)]
             for end, value in zip(ends, values, strict=True):
                 if found and value.kind == "known":
-                    end.variables[path] = replace(value, origins=(-found[0],))
+                    behind = (found[0],) if found[0] <= find else ()  # the search ran in this branch, too
+                    end.variables[path] = replace(value, origins=(-found[0], *behind))
+
+    def _is_search(self, number: int) -> bool:
+        """Whether a call is a search."""
+        return number in self.journal and "Find" in self.journal[number].event.function
 
     def _narrow(self, condition: Expression, *, holds: bool) -> None:
         """Note what a simple condition says of a variable."""
