@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from portadnn.graph.enums import knob_type
 from portadnn.graph.knobs import knob
+from portadnn.graph.layout import row_major
 from portadnn.graph.memory.ragged import OF_QUERIES
 from portadnn.graph.ops.attention import is_cumulative, lengths_port
 
@@ -21,6 +22,24 @@ _PACK_ROWS = 32
 _PACK_FILE = "opencl/attention/pack_cpu.cl"
 _FORWARD_FILE = "opencl/attention/forward_cpu.cl"
 ROWS, COLUMNS = 48, 128  # of a tile of scores, about
+_FEW = 8  # queries that share keys: packing these in panels does not pay
+
+
+def in_place(op: Operands, port: str) -> bool:
+    """Tell whether a tensor is one row after the other of what is computed in, as packing would leave it."""
+    info = op.at(port)
+    if op.fp8 or op.ragged or info.virtual or port in op.gathered or info.data_type.problem_type is not op.real:
+        return False
+    plain = lengths_port(op.op.uids, "Q" if port in OF_QUERIES else "KV") is None and op.find(f"DESCALE_{port}") is None
+    wanted = row_major(info.dims)
+    return plain and all(d == 1 or s == t for d, s, t in zip(info.dims, info.strides, wanted, strict=True))
+
+
+def plain_panels(op: Operands, info: DeviceInfo) -> bool:
+    """Tell whether keys and values stay rows for products with queries: these are few, and rows are whole vectors."""
+    n, lanes = op.sizes, RegisterTile.of(op.real, info, 1).lanes
+    few = n.sq * n.hq <= _FEW * min(n.hk, n.hv)
+    return few and n.d % lanes == n.dv % lanes == 0 and in_place(op, "K") and in_place(op, "V")
 
 
 def _length_defines(op: Operands, port: str) -> Defines:
@@ -42,10 +61,13 @@ class Tile:
         """Choose the tile whose rows are of queries, or of keys; products are as wide as scores and as operands."""
         n = operands.sizes
         lines, across = (n.skv, n.sq) if of_keys else (n.sq, n.skv)
-        full = RegisterTile.of(operands.real, info, lines)
+        full, plain = (
+            RegisterTile.of(operands.real, info, lines),
+            not operands.backward and plain_panels(operands, info),
+        )
 
         def cost(vectors: int) -> float:  # of a row: multiplications, and loads of what each is multiplied by
-            widths = (n.d, n.dv, min(n.sq, n.skv, COLUMNS))
+            widths = (n.d, n.dv) if plain else (n.d, n.dv, min(n.sq, n.skv, COLUMNS))
             return sum(round_up(width, vectors * full.lanes) for width in widths) * (1 + 0.3 / vectors)
 
         register = replace(full, vectors=min(range(full.vectors, 0, -1), key=cost))
@@ -79,9 +101,9 @@ def knobs_of(operands: Operands, info: DeviceInfo) -> tuple[knob, ...]:
 
 @dataclass(frozen=True)
 class Packed:
-    """A tensor as rows or panels in the workspace: `padded` rows of a head, `pitch` elements from one to the next."""
+    """A tensor as rows or panels: `padded` rows of a head, `pitch` elements from one to the next."""
 
-    memory: WorkspaceArg
+    memory: Arg
     heads: int
     length: int
     padded: int
@@ -95,17 +117,29 @@ class CpuBuilding(Building):
         super().__init__(operands, device)
         self.groups = device.info.compute_units * WORK_GROUPS_PER_CORE
         self.tile = Tile.of(operands, device.info, knobs)
+        self.plain: Defines = {"PLAIN_PANELS": 1} if plain_panels(operands, device.info) else {}
         self.drawn()
 
     def rows(self, port: str, multiple: int, *, wide: bool = True) -> Packed:
-        """Pack rows, as many as fill `multiple`; `wide` ones are read by whole register tiles."""
-        length = self.operands.dims(port)[3]
+        """Pack rows, as many as fill `multiple`; `wide` ones are read by whole register tiles.
+
+        What is in this form already is read where it lies.
+        """
+        *_, s, length = self.operands.dims(port)
         pitch = round_up(length, self.tile.register.columns) if wide else length
+        if s % multiple == 0 and pitch == length and in_place(self.operands, port):
+            return self._plain(port)
         return self._pack(port, multiple, pitch, {"PACK_ROWS": _PACK_ROWS})
 
     def panels(self, port: str) -> Packed:
         """Pack panels of the register tile's columns."""
+        if self.plain and port in ("K", "V"):
+            return self._plain(port)
         return self._pack(port, self.tile.register.columns, self.operands.dims(port)[3], {})
+
+    def _plain(self, port: str) -> Packed:
+        _, h, s, length = self.operands.dims(port)
+        return Packed(self.operands.tensor(port), h, length, s, length)
 
     def _pack(self, port: str, multiple: int, pitch: int, form: Defines) -> Packed:
         op, real = self.operands, self.real
@@ -156,7 +190,7 @@ class CpuForward(CpuBuilding):
         scratch = self.scratch(tile.rows * (tile.columns + v.pitch))
         numbers = (tiles, k.heads, v.heads, k.length, q.pitch, v.pitch, v.length, q.padded, k.padded, v.padded)
         operand_args = (*(one.memory for one in (q, k, v)), *args, *most, scratch, self.counter)
-        defines.update({**op.defines(), **tile.defines()})
+        defines.update({**op.defines(), **tile.defines(), **self.plain})
         args = (*operand_args, *map(int32, numbers), *self.common)
         self.launch(_FORWARD_FILE, "attention_forward", defines, min(self.groups, tiles), args)
         for port, found in zip(("AMAX_S", "AMAX_O"), most, strict=False):

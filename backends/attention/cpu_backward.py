@@ -62,7 +62,7 @@ class CpuBackward(CpuBuilding):
         self._tiles(
             "attention_dq",
             tile,
-            op.type_of("DQ_T", "DQ"),
+            {**op.type_of("DQ_T", "DQ"), **self.plain},
             tiles,
             (
                 *_memory(inputs),
@@ -101,8 +101,14 @@ class CpuBackward(CpuBuilding):
         numbers: tuple[int, ...] = (tiles, n.b, *dims, n.hk, n.hv, n.d, n.dv, q.pitch, grad.pitch)
         numbers += (q.padded, grad.padded, self.k_panels.padded, self.row_pitch)
         args = (*_memory(inputs), self.logs, self.dot, *op.placed("DBIAS"), scratch, self.counter)
-        self._tiles("attention_dbias", tile, op.type_of("DBIAS_T", "DBIAS"), tiles, (*args, *map(int32, numbers)))
+        self._tiles(
+            "attention_dbias",
+            tile,
+            {**op.type_of("DBIAS_T", "DBIAS"), **self.plain},
+            tiles,
+            (*args, *map(int32, numbers)),
+        )
 
 
-def _memory(packed: tuple[Packed, ...]) -> tuple[WorkspaceArg, ...]:
+def _memory(packed: tuple[Packed, ...]) -> tuple[Arg, ...]:
     return tuple(one.memory for one in packed)

@@ -8,7 +8,8 @@
 //    A's row   |  MR x NR: register tile    |    of TILE_ROWS x TILE_COLS scores of a work-group
 //              +----------------------------+
 //
-// Every product is one of rows by panels (scores) or of scores by rows. Scores are masked a run at a time: one row's
+// Every product is one of rows by panels (scores) or of scores by rows. PLAIN_PANELS: few rows meet panels, which stay the rows of
+// whole vectors that they are: each score is a sum across a vector. Scores are masked a run at a time: one row's
 // columns, or (DOWN) one column's rows.
 
 #include "conv/cpu.h"
@@ -34,6 +35,31 @@ NOINLINE void multiply(GLOBAL real *c, const int pitch, const GLOBAL real *a, co
     ROWS(WRITE_ROW)
 }
 
+#ifdef PLAIN_PANELS
+// c[VW] = a[length] * VW rows of b, of which there are `count`
+NOINLINE void multiply_across(GLOBAL real *c, const GLOBAL real *a, const GLOBAL real *b, int length, int count) {
+    vreal sum[VW];
+    UNROLL for (int t = 0; t < VW; ++t) sum[t] = VSPLAT(0);
+    if (count >= VW)
+        for (int k = 0; k < length; k += VW) {
+            const vreal x = RLOAD(a + k);
+            UNROLL for (int t = 0; t < VW; ++t) sum[t] = x * RLOAD(b + (i64)t * length + k) + sum[t];
+        }
+    else
+        for (int t = 0; t < count; ++t)
+            for (int k = 0; k < length; k += VW) sum[t] = RLOAD(a + k) * RLOAD(b + (i64)t * length + k) + sum[t];
+    transpose(sum);
+    UNROLL for (int t = 1; t < VW; ++t) sum[0] += sum[t];
+    RSTORE(sum[0], c);
+}
+// c[rows][TILE_COLS] = a[rows][pitch] * rows `first` and following of what would be packed in panels
+DEVICE void multiply_panels(GLOBAL real *c, const GLOBAL real *a, int rows, int pitch, const GLOBAL real *panels, int first,
+                            int columns, int length) {
+    for (int j = 0; j < columns; j += VW)
+        for (int i = 0; i < rows; ++i)
+            multiply_across(c + i * TILE_COLS + j, a + (i64)i * pitch, panels + (i64)(first + j) * length, length, columns - j);
+}
+#else
 // c[rows][TILE_COLS] = a[rows][pitch] * columns `first` (a multiple of NR) and following of panels
 DEVICE void multiply_panels(GLOBAL real *c, const GLOBAL real *a, int rows, int pitch, const GLOBAL real *panels, int first,
                             int columns, int length) {
@@ -41,6 +67,7 @@ DEVICE void multiply_panels(GLOBAL real *c, const GLOBAL real *a, int rows, int 
         for (int i = 0; i < rows; i += MR)
             multiply(c + i * TILE_COLS + j, TILE_COLS, a + (i64)i * pitch, pitch, panels + (i64)(first + j) * length, NR, length, 0);
 }
+#endif
 // c[rows][pitch] += a[rows][TILE_COLS], `depth` of each, * b[depth][pitch]
 DEVICE void multiply_rows(GLOBAL real *c, const GLOBAL real *a, int rows, int depth, const GLOBAL real *b, int pitch) {
     for (int n = 0; n < pitch; n += NR)

@@ -38,6 +38,7 @@ LARGE = {
     "large, dropout": Case(sizes=(1, 2, 1, 1, 66, 83, 24, 40), dropout=0.4, bshd=True),
     "long rows": Case(sizes=(1, 1, 1, 1, 20, 18, 256, 200)),
     "one query": Case(sizes=(3, 4, 2, 2, 1, 300, 64, 64)),
+    "few queries": Case(sizes=(2, 2, 1, 2, 3, 301, 48, 80), scale=-0.37, options=CAUSAL),
 }
 EVERY = {**CASES, **LARGE}
 ON_SLOW = {
