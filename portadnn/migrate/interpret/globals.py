@@ -7,10 +7,10 @@ from abc import abstractmethod
 
 from ..model import symbols
 from ..program import Braces, Declare, Expression, Name, Unit
-from ..values import UNKNOWN, Value, known, unknown
+from ..values import POSSIBLY, UNKNOWN, Value, join, known, unknown
 from . import types
-from .memory import Frame, Memory
-from .parts import has_calls
+from .memory import Frame, Memory, is_enumeration
+from .parts import enumerators, has_calls
 
 _CONSTANT = re.compile(r"\b(?:const|constexpr|enum)\b|#define")
 _MOST_OWNERS = 12
@@ -94,7 +94,7 @@ class Globals(Memory):
             self._first_length(path, declared)
         if declared.value is None or not (constant or declared.name not in self.index.assigned(unit)):
             if declared.value is not None:
-                self.state.variables[path] = unknown(path, types.bare(declared.type))
+                self.state.variables[path] = self._one_of_given(path, declared)
             return
         self.state.variables[path] = UNKNOWN  # where it is defined by itself
         frame, self.frame = self.frame, Frame(0, unit, "")
@@ -105,6 +105,14 @@ class Globals(Memory):
             self.frame = frame
         del self.state.variables[path]
         self.assign(path, value if "#define" in declared.type else self.cast(value, declared.type))
+
+    def _one_of_given(self, path: str, declared: Declare) -> Value:
+        """Return what a variable that functions set may be: of an enumeration's what any of them gives it by name."""
+        value = unknown(path, types.bare(declared.type))
+        if declared.value is None or not is_enumeration(declared.type):
+            return value
+        names = {*enumerators(declared.value), *self.index.constants_of("::", declared.name)}
+        return value if "" in names else join([*map(known, sorted(names)), POSSIBLY])
 
     def _first_length(self, path: str, declared: Declare) -> None:
         """Note how long an array of the file is."""

@@ -174,8 +174,8 @@ def given_members(function: Function) -> Iterator[tuple[str, str, Expression]]:
                 yield function.owner if base == "this" else _class_in(local.get(base, "")), target.name, value
                 if base and base != "this" and function.owner and base not in local:  # of an object that is a member
                     yield function.owner, f"{base}.{target.name}", value
-            elif isinstance(target, Name) and function.owner and target.name not in local:
-                yield function.owner, target.name, value
+            elif isinstance(target, Name) and target.name not in local:  # of a free function a variable of the file
+                yield function.owner or "::", target.name, value
 
 
 def _class_in(type_: str) -> str:
