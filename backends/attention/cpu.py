@@ -36,10 +36,11 @@ def in_place(op: Operands, port: str) -> bool:
 
 
 def plain_panels(op: Operands, info: DeviceInfo) -> bool:
-    """Tell whether keys and values stay rows for products with queries: these are few, and rows are whole vectors."""
+    """Tell whether rows stay rows for products of queries and keys: queries are few, and rows are whole vectors."""
     n, lanes = op.sizes, RegisterTile.of(op.real, info, 1).lanes
     few = n.sq * n.hq <= _FEW * min(n.hk, n.hv)
-    return few and n.d % lanes == n.dv % lanes == 0 and in_place(op, "K") and in_place(op, "V")
+    ports = ("Q", "K", "V", "DO") if op.backward else ("K", "V")
+    return few and n.d % lanes == n.dv % lanes == 0 and all(in_place(op, port) for port in ports)
 
 
 def _length_defines(op: Operands, port: str) -> Defines:
@@ -61,10 +62,7 @@ class Tile:
         """Choose the tile whose rows are of queries, or of keys; products are as wide as scores and as operands."""
         n = operands.sizes
         lines, across = (n.skv, n.sq) if of_keys else (n.sq, n.skv)
-        full, plain = (
-            RegisterTile.of(operands.real, info, lines),
-            not operands.backward and plain_panels(operands, info),
-        )
+        full, plain = RegisterTile.of(operands.real, info, lines), plain_panels(operands, info)
 
         def cost(vectors: int) -> float:  # of a row: multiplications, and loads of what each is multiplied by
             widths = (n.d, n.dv) if plain else (n.d, n.dv, min(n.sq, n.skv, COLUMNS))
@@ -127,13 +125,13 @@ class CpuBuilding(Building):
         """
         *_, s, length = self.operands.dims(port)
         pitch = round_up(length, self.tile.register.columns) if wide else length
-        if s % multiple == 0 and pitch == length and in_place(self.operands, port):
+        if (self.plain or s % multiple == 0) and pitch == length and in_place(self.operands, port):
             return self._plain(port)
         return self._pack(port, multiple, pitch, {"PACK_ROWS": _PACK_ROWS})
 
     def panels(self, port: str) -> Packed:
         """Pack panels of the register tile's columns."""
-        if self.plain and port in ("K", "V"):
+        if self.plain:
             return self._plain(port)
         return self._pack(port, self.tile.register.columns, self.operands.dims(port)[3], {})
 

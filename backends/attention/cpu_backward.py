@@ -85,6 +85,7 @@ class CpuBackward(CpuBuilding):
         numbers: tuple[int, ...] = (tiles, heads, n.hk, n.hv, n.d, n.dv, k.pitch, v.pitch, q.pitch, grad.pitch)
         numbers += (k.padded, v.padded, q.padded, grad.padded, self.q_panels.padded, self.row_pitch)
         defines, outputs = self.outputs({f"D{port}_T": f"D{port}" for port in which})
+        defines.update(self.plain)
         args = (*_memory(inputs), self.logs, self.dot, *outputs, most["K"], most["V"], scratch, self.counter)
         self._tiles("attention_dkv", tile, defines, tiles, (*args, *map(int32, numbers)))
         for port in which:

@@ -37,13 +37,20 @@ DEVICE void differentiate(const attention *at, const sequence *of, GLOBAL real *
     }
 }
 
-// One row of a gradient, `count` numbers times `scale`, if it is there; `top` becomes the largest of them without it
-#define PUT_GRADIENT(type, to, step, there, from, count, alive, scale, top)                           \
-    for (int n = 0; n < (count); ++n) {                                                               \
-        const real found = (alive) ? (from)[n] : (real)0;                                             \
-        top = MAX(top, found < 0 ? -found : found);                                                   \
-        if (there) PUT(type, to, n * (step), found * (scale));                                        \
-    }
+// One row of a gradient, `count` numbers times `scale`, if it is there; `top` becomes the largest of them without it (LARGER)
+#define PUT_GRADIENT(type, to, step, there, from, count, alive, scale, top)                                       \
+    if ((there) && (alive) && (step) == 1) {                                                                      \
+        const real factor = scale;                                                                                \
+        for (int n = 0; n < (count); ++n) {                                                                       \
+            LARGER(top, (from)[n])                                                                                \
+            PUT(type, to, n, (from)[n] * factor);                                                                 \
+        }                                                                                                         \
+    } else                                                                                                        \
+        for (int n = 0; n < (count); ++n) {                                                                       \
+            const real found = (alive) ? (from)[n] : (real)0;                                                     \
+            LARGER(top, found)                                                                                    \
+            if (there) PUT(type, to, n * (step), found * (scale));                                                \
+        }
 
 #ifdef DQ_T
 KERNEL WG_SIZE(1, 1, 1)

@@ -8,8 +8,8 @@
 //    A's row   |  MR x NR: register tile    |    of TILE_ROWS x TILE_COLS scores of a work-group
 //              +----------------------------+
 //
-// Every product is one of rows by panels (scores) or of scores by rows. PLAIN_PANELS: few rows meet panels, which stay the rows of
-// whole vectors that they are: each score is a sum across a vector. Scores are masked a run at a time: one row's
+// Every product is one of rows by panels (scores) or of scores by rows. PLAIN_PANELS: queries are few, and
+// panels stay the rows of whole vectors that they are: each score is a sum across a vector. Scores are masked a run at a time: one row's
 // columns, or (DOWN) one column's rows.
 
 #include "conv/cpu.h"
@@ -36,28 +36,37 @@ NOINLINE void multiply(GLOBAL real *c, const int pitch, const GLOBAL real *a, co
 }
 
 #ifdef PLAIN_PANELS
-// c[VW] = a[length] * VW rows of b, of which there are `count`
-NOINLINE void multiply_across(GLOBAL real *c, const GLOBAL real *a, const GLOBAL real *b, int length, int count) {
+// Products of a[length] with VW rows of b, of which there are `count`
+NOINLINE vreal multiply_across(const GLOBAL real *a, const GLOBAL real *b, const int b_step, int length, int count) {
     vreal sum[VW];
     UNROLL for (int t = 0; t < VW; ++t) sum[t] = VSPLAT(0);
     if (count >= VW)
         for (int k = 0; k < length; k += VW) {
             const vreal x = RLOAD(a + k);
-            UNROLL for (int t = 0; t < VW; ++t) sum[t] = x * RLOAD(b + (i64)t * length + k) + sum[t];
+            UNROLL for (int t = 0; t < VW; ++t) sum[t] = x * RLOAD(b + (i64)t * b_step + k) + sum[t];
         }
     else
         for (int t = 0; t < count; ++t)
-            for (int k = 0; k < length; k += VW) sum[t] = RLOAD(a + k) * RLOAD(b + (i64)t * length + k) + sum[t];
+            for (int k = 0; k < length; k += VW) sum[t] = RLOAD(a + k) * RLOAD(b + (i64)t * b_step + k) + sum[t];
     transpose(sum);
     UNROLL for (int t = 1; t < VW; ++t) sum[0] += sum[t];
-    RSTORE(sum[0], c);
+    return sum[0];
 }
-// c[rows][TILE_COLS] = a[rows][pitch] * rows `first` and following of what would be packed in panels
+// c[rows][TILE_COLS] = a[rows][pitch] * rows `first` and following of what would be packed in panels; vectors are of the more
 DEVICE void multiply_panels(GLOBAL real *c, const GLOBAL real *a, int rows, int pitch, const GLOBAL real *panels, int first,
                             int columns, int length) {
-    for (int j = 0; j < columns; j += VW)
-        for (int i = 0; i < rows; ++i)
-            multiply_across(c + i * TILE_COLS + j, a + (i64)i * pitch, panels + (i64)(first + j) * length, length, columns - j);
+    const GLOBAL real *b = panels + (i64)first * length;
+    if (columns >= rows) {
+        for (int j = 0; j < columns; j += VW)
+            for (int i = 0; i < rows; ++i)
+                RSTORE(multiply_across(a + (i64)i * pitch, b + (i64)j * length, length, length, columns - j), c + i * TILE_COLS + j);
+        return;
+    }
+    for (int i = 0; i < rows; i += VW)
+        for (int j = 0; j < columns; ++j) {
+            vreal found = multiply_across(b + (i64)j * length, a + (i64)i * pitch, pitch, length, rows - i);
+            for (int t = 0; t < MIN(VW, rows - i); ++t) c[(i + t) * TILE_COLS + j] = LANE(found, t);
+        }
 }
 #else
 // c[rows][TILE_COLS] = a[rows][pitch] * columns `first` (a multiple of NR) and following of panels
@@ -135,4 +144,7 @@ DEVICE real store_scores(GLOBAL real *x, int count, real scale, real descale, re
     }
     return top;
 }
+#define LARGER(top, found) top = MAX(top, (found) < 0 ? -(found) : (found));
+#else
+#define LARGER(top, found)
 #endif
