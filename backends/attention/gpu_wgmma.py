@@ -105,7 +105,7 @@ def measured(operands: Operands) -> bool:
     host's emulator alone.
     """
     n = operands.sizes
-    others = ("BIAS", "BLOCK_MASK", "WINDOWS", "SINK_TOKEN", "DROPOUT_MASK")
+    others = ("BIAS", "BLOCK_MASK", "SINK_TOKEN", "DROPOUT_MASK")
     more = operands.draws or operands.ragged or operands.op["use_alibi_mask"] or any(map(operands.find, others))
     return n.d in _MEASURED and n.dv in _MEASURED and not more
 
