@@ -7,9 +7,11 @@ import itertools
 import helper
 import numpy as np
 import pytest
+from host_cuda_device import COMPILER, HostCuda
 
 from portadnn.enums import DataType
 from portadnn_backends.base import TensorArg
+from portadnn_backends.engines.gemm import planes
 from portadnn_backends.engines.gemm.operands import Matrix
 from portadnn_backends.engines.gemm.product import Gemm
 
@@ -82,3 +84,37 @@ def test_splits_of_k(monkeypatch):
     run(arrays, (), handle.device.workspace(gemm.workspace(handle.device.info)))
     want = hosts[2] + hosts[0].astype(float) @ hosts[1]
     np.testing.assert_allclose(handle.to_numpy(arrays[2]), want, atol=1e-4)
+
+
+WAYS = {  # sizes, and whether A and B are turned: sums along both operands' lines, and gathered filters
+    "along": ((70, 90, 37), False, True, True, 2),
+    "along, odd": ((129, 66, 70), False, True, False, 1),
+    "filters along": ((90, 130, 65), False, False, True, 1),
+    "filters across": ((66, 140, 100), True, False, True, 2),
+}
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no g++")
+@pytest.mark.parametrize("name", WAYS)
+def test_by_three_products(name, tmp_path, monkeypatch):
+    """Hopper's warpgroups, on the host: as exact as float32, and what lies between rows is left alone."""
+    monkeypatch.setattr(planes, "_FEWEST", 0)
+    (m, n, k), a_turned, b_turned, accumulate, batches = WAYS[name]
+    device = HostCuda(tmp_path, ("wgmma",))
+    a, a_size = place(0, m, k, a_turned, batches, True, 4)
+    b, b_size = place(1, k, n, b_turned, batches, True, 4)
+    c, c_size = place(2, m, n, False, batches, True, 4)
+    rng = np.random.default_rng(m)
+    hosts = [rng.standard_normal(size).astype(np.float32) for size in (a_size, b_size, c_size)]
+    before = hosts[2].astype(float)
+    gemm = Gemm(DataType.FLOAT, m, n, k, a, b, c, batches, accumulate)
+    assert planes.OnPlanes.of(gemm, device.info) is not None
+    monkeypatch.setattr(planes.OnPlanes, "seconds", lambda self, info: 0.0)
+    launches = list(gemm.launches(device, 256))
+    assert {launch.kernel.name for launch in launches} & {"conv_mma_image_planes", "conv_mma_filter_planes"}
+    workspace = np.full(256 + gemm.workspace(device.info), 0xFF, np.uint8)
+    device.bind(launches)(hosts, (), workspace)
+    want = view(before, c, m, n, batches)
+    product = view(hosts[0], a, m, k, batches).astype(float) @ view(hosts[1], b, k, n, batches).astype(float)
+    want[...] = product + want if accumulate else product
+    np.testing.assert_allclose(hosts[2], before, rtol=1e-5, atol=1e-5)

@@ -14,6 +14,7 @@ from .operands import int32, int64
 from .terms import Terms
 
 _RESIDENT = 384  # work-items that share a multiprocessor
+_CLOCK_FLOPS = 256  # of a multiprocessor per clock, as `OnGpu.clocks` counts
 
 
 def _pitches(gemm: Terms, tile: Tile) -> tuple[int, int]:
@@ -53,6 +54,10 @@ class OnGpu:
         tiles = full * resident + (0.45 * resident + 0.55 * rest if rest else 0)
         cost = tiles * tile.bm * tile.bn * (self.gemm.k / self.splits + 40) / (128 * max(tile.share, tile.filter_share))
         return cost + (2000 + 2 * self.workspace / units / 16 if self.splits > 1 else 0)
+
+    def seconds(self, info: DeviceInfo) -> float:
+        """Return the estimate in seconds."""
+        return self.clocks(info) * _CLOCK_FLOPS * max(info.compute_units, 1) / info.flops
 
     def defines(self) -> dict[str, int | float | str]:
         """Return what the kernels are compiled with."""

@@ -13,6 +13,7 @@ from ..conv.tensor_core_tiles import Product, choices
 from .cpu import OnCpu
 from .gpu import OnGpu, local_bytes
 from .matrix_cores import OnMatrixCores
+from .planes import OnPlanes
 from .tensor_cores import BK_MMA, MMA_TILES, OnTensorCores
 from .terms import Terms, split_choices
 
@@ -39,7 +40,7 @@ class Gemm(Terms):
     def _work(self) -> bool:
         return self.m * self.n * self.batches > 0 and not (self.k == 0 and self.accumulate)
 
-    def _gpu(self, info: DeviceInfo) -> OnGpu | OnMatrixCores | OnTensorCores:
+    def _gpu(self, info: DeviceInfo) -> OnGpu | OnMatrixCores | OnPlanes | OnTensorCores:
         unit = unit_of(info)
         if unit is MMA and self.dtype in (DataType.HALF, DataType.BFLOAT16) and min(self.m, self.n) >= _LEAST:
             found_here = (OnTensorCores(self, tile, s) for tile in MMA_TILES for s in split_choices(self.k // BK_MMA))
@@ -49,7 +50,8 @@ class Gemm(Terms):
             found = min(choices(product, info), key=lambda choice: choice.seconds(info), default=None)
             if found is not None:
                 return OnMatrixCores(self, found)
-        return self._plain(info)
+        plain, planes = self._plain(info), OnPlanes.of(self, info)
+        return planes if planes is not None and planes.seconds(info) < plain.seconds(info) else plain
 
     def _multiplies_as_stored(self, unit: Unit) -> bool:
         """Tell whether matrix cores take both operands as they are; NVIDIA's would round float32."""

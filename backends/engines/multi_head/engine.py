@@ -14,8 +14,8 @@ from portadnn.ops.attention.problems import (
 from portadnn.problem import Problem
 
 from ...base import Device, DeviceInfo, Engine, Launch, Plan, roofline
+from ..inner_plans import Place
 from .attend import Bounds, attention
-from .graphs import Place
 from .products import Block, Product
 from .rows import POST, Pass
 from .sums import BiasSums

@@ -1,32 +1,15 @@
-"""Graphs inside of a plan: their launches, with the plan's own memory in place of the graph's tensors."""
+"""Graphs inside of a plan: their tensors, with the plan's own memory behind them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any
 
-from portadnn.enums import DataType
 from portadnn.graph.data_types import data_type, of_problem
 from portadnn.graph.node import KINDS, REQUIRED
 from portadnn.graph.operation_graph import Operation, OperationGraph, TensorInfo
 
-from ...base import Arg, ConstantArg, Launch, ScalarArg, TensorArg, WorkspaceArg
-
-
-@dataclass(frozen=True)
-class Place:
-    """Memory of a plan, whose elements are of a type.
-
-    Attributes
-    ----------
-    alignment : int
-        Bytes that its address is a multiple of.
-    """
-
-    arg: TensorArg | WorkspaceArg
-    dtype: DataType
-    alignment: int = 16
+from ..inner_plans import Place
 
 
 class Tensors:
@@ -72,26 +55,6 @@ def node(kind: str, inputs: dict[str, int], outputs: dict[str, int], **attribute
     values = {one.name: one.default for one in KINDS[kind].attributes if one.default is not REQUIRED}
     values |= attributes
     return Operation(kind, "", tuple(inputs.items()), tuple(outputs.items()), tuple(values.items()), data_type.FLOAT)
-
-
-def moved(
-    launches: Iterable[Launch], places: Sequence[Place], start: int, numbers: Sequence[float] = ()
-) -> Iterable[Launch]:
-    """Yield launches with `places` as their tensors, their workspace from byte `start` on, and their numbers stated."""
-
-    def there(arg: Arg) -> Arg:
-        if isinstance(arg, WorkspaceArg):
-            return replace(arg, offset=start + arg.offset)
-        if isinstance(arg, ScalarArg):
-            return ConstantArg(arg.dtype.numpy.type(numbers[arg.index]))
-        if not isinstance(arg, TensorArg):
-            return arg
-        place = places[arg.index]
-        dtype = place.dtype if arg.dtype is None else arg.dtype
-        return replace(place.arg, offset=place.arg.offset + arg.offset, dtype=dtype)
-
-    for launch in launches:
-        yield replace(launch, args=tuple(map(there, launch.args)))
 
 
 class Sizing:

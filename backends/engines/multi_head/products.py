@@ -19,7 +19,8 @@ from ...fusion.prepare import uid_of
 from ...fusion.product.choice import Chosen, chosen_for
 from ..gemm.operands import Matrix
 from ..gemm.product import Gemm
-from .graphs import Place, Tensors, moved, node
+from ..inner_plans import Place, moved
+from .graphs import Tensors, node
 
 _LARGE = 1 << 21  # operations from which on a kernel of its own is worth its compilation
 _LEAST = 16  # columns of such a product, and what each sums up

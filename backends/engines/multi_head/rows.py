@@ -14,8 +14,8 @@ from portadnn.problem import TensorSpec
 from ...base import Arg, ConstantArg, Device, DeviceInfo, Launch, TensorArg, WorkspaceArg
 from ...philox import keep_words
 from ..gemm.operands import int32, int64
+from ..inner_plans import Place
 from ..rounding import ceil_div, round_up
-from .graphs import Place
 from .products import Block, alignment_of
 
 Defines = dict[str, int | float | str]
