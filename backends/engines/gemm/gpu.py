@@ -15,6 +15,7 @@ from .terms import Terms
 
 _RESIDENT = 384  # work-items that share a multiprocessor
 _CLOCK_FLOPS = 256  # of a multiprocessor per clock, as `OnGpu.clocks` counts
+_REACHED, _REACHED_ALONG = 0.6, 0.4  # of that
 
 
 def _pitches(gemm: Terms, tile: Tile) -> tuple[int, int]:
@@ -56,8 +57,10 @@ class OnGpu:
         return cost + (2000 + 2 * self.workspace / units / 16 if self.splits > 1 else 0)
 
     def seconds(self, info: DeviceInfo) -> float:
-        """Return the estimate in seconds."""
-        return self.clocks(info) * _CLOCK_FLOPS * max(info.compute_units, 1) / info.flops
+        """Estimate the time, as large products took on an H100; with both sides along k they took longer."""
+        along = self.gemm.a.columns == 1 and self.gemm.b.columns != 1
+        rate = (_REACHED_ALONG if along else _REACHED) * info.flops
+        return self.clocks(info) * _CLOCK_FLOPS * max(info.compute_units, 1) / rate
 
     def defines(self) -> dict[str, int | float | str]:
         """Return what the kernels are compiled with."""
