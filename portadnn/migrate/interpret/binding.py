@@ -21,7 +21,7 @@ class Binding(LibraryCalls):
 
     def given_anywhere(self, function: Function, place: int) -> Value | None:
         """Return the enumerators that calls anywhere in the program give a parameter, and its default argument."""
-        names = self.index.constants_given(function, place)
+        names = self.index.given.constants_given(function, place)
         if not any(names):
             return None
         default = function.parameters[place].default

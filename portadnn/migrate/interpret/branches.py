@@ -55,7 +55,7 @@ class Branches(Declaring):
         self.state = meet([*ends, self.state])
 
     def _mark_instead(self, start: int, find: int, ends: list[State]) -> None:
-        """Note of an algorithm that one branch fixes, where another has that of a search, which search it stands for."""
+        """Note of an algorithm that one branch fixes, where another has a search's, which search it stands for."""
         for path in [path for path, when in self.fixed.items() if when > start]:
             values = [end.variables.get(path, UNKNOWN) for end in ends]
             origins = [number for value in values for option in value.options for number in option.origins]

@@ -298,7 +298,7 @@ class Calls(Binding):
                 path = None
             default = parameter.default
             at_start = given is None and default is not None and not self.stack
-            if at_start and (_is_open(default) or self.index.given_to(called.function, i)):
+            if at_start and (_is_open(default) or self.index.given.given_to(called.function, i)):
                 default = None  # somebody gives something else
             self.bind(frame, parameter.name, parameter.type, path if parameter.reference else None, given,
                        default)  # fmt: skip

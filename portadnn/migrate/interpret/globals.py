@@ -92,7 +92,7 @@ class Globals(Memory):
         constant = _CONSTANT.search(declared.type) is not None
         if declared.value is None:
             self._first_length(path, declared)
-        if declared.value is None or not (constant or declared.name not in self.index.assigned(unit)):
+        if declared.value is None or not (constant or declared.name not in self.index.given.assigned(unit)):
             if declared.value is not None:
                 self.state.variables[path] = self._one_of_given(path, declared)
             return
@@ -111,7 +111,7 @@ class Globals(Memory):
         value = unknown(path, types.bare(declared.type))
         if declared.value is None or not is_enumeration(declared.type):
             return value
-        names = {*enumerators(declared.value), *self.index.constants_of("::", declared.name)}
+        names = {*enumerators(declared.value), *self.index.given.constants_of("::", declared.name)}
         return value if "" in names else join([*map(known, sorted(names)), POSSIBLY])
 
     def _first_length(self, path: str, declared: Declare) -> None:
@@ -130,10 +130,10 @@ class Globals(Memory):
             return None
         if declared.value is None or (
             _CONSTANT.search(declared.type) is None
-            and any(declared.name in self.index.assigned_members(unit) for unit in self.index.units)
+            and any(declared.name in self.index.given.assigned_members(unit) for unit in self.index.units)
         ):
             return None
-        if symbols.is_integer(types.bare(declared.type)) and self.index.may_be_written(declared.name):
+        if symbols.is_integer(types.bare(declared.type)) and self.index.given.may_be_written(declared.name):
             return None
         if has_calls(declared.value) or isinstance(declared.value, Braces):
             return None

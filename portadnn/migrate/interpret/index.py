@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,8 +12,9 @@ from ..model.kinds import kind_of
 from ..names import enumerators_of, values_of_both
 from ..program import Braces, Cast, Class, Constant, Declare, Expression, Function, Name, Operation, Parameter, Unit
 from . import types
+from .given import Given
 from .nearby import Nearby
-from .parts import assigned_names, declarations, enumerators, given_arguments, given_members, pointed_at
+from .parts import declarations, given_members
 
 _DEEPEST_OBJECT = 2
 _FEW = 4
@@ -53,6 +53,7 @@ class Index:
     here: str = ""  # the file that names are looked up for: where several define one, the nearest counts
     units_with_globals: frozenset[int] | None = None
     units_by_class: dict[str, frozenset[str]] = field(default_factory=dict)
+    given: Given = field(init=False)
     _ambiguous: bool = False
     _members: dict[tuple[str, str], Mapping[str, Declare]] = field(default_factory=dict)
     _classes_by_type: dict[tuple[str, str], Class | None] = field(default_factory=dict)
@@ -60,14 +61,6 @@ class Index:
     _near_functions: dict[str, Nearby[Known]] = field(default_factory=dict)
     _near_variables: dict[str, Nearby[tuple[Declare, Unit]]] = field(default_factory=dict)
     _methods_by_class: dict[str, dict[int, list[Known]]] = field(default_factory=dict)
-    _assigned: dict[int, frozenset[str]] = field(default_factory=dict)
-    _assigned_members: dict[int, frozenset[str]] = field(default_factory=dict)
-    _given: dict[tuple[str, str], set[str]] | None = None
-    _expressions: dict[tuple[str, str], list[tuple[Expression, Function]]] | None = None
-    _passed: dict[tuple[str, int], list[Expression]] | None = None
-    _pointed: frozenset[str] | None = None
-    _holders: Counter[str] | None = None  # how many classes have a member of a name
-    _arguments: dict[tuple[int, int], set[str]] = field(default_factory=dict)
     _numbers: dict[str, Mapping[str, tuple[Constant, ...]]] = field(default_factory=dict)
     _parameters: frozenset[str] | None = None
     _derived: dict[str, list[str]] | None = None
@@ -96,6 +89,7 @@ class Index:
                 self.functions.setdefault(types.simple(function.name), []).append(known)
                 if function.owner:
                     self.methods.setdefault(types.simple(function.owner), []).append(known)
+        self.given = Given(self.units, [known.function for known in self.all], self.classes)
         self._mark_leading()
 
     def _add_class(self, name: str, class_: Class, file: str) -> None:
@@ -160,73 +154,6 @@ class Index:
 
     # What names mean ------------------------------------------------------------------------------------------
 
-    def assigned(self, unit: Unit) -> frozenset[str]:
-        """Return the names of the variables that some function of a unit sets."""
-        key = id(unit)
-        if key not in self._assigned:
-            names = (name for function in unit.functions for name in assigned_names(function.body))
-            self._assigned[key] = frozenset(names)
-        return self._assigned[key]
-
-    def assigned_members(self, unit: Unit) -> frozenset[str]:
-        """Return the names of the members that a unit sets: through an object, or in a class by themselves."""
-        key = id(unit)
-        if key not in self._assigned_members:
-            names: set[str] = set()
-            for function in unit.functions:
-                local = {declared.name for declared in declarations(function.body)}
-                local.update(parameter.name for parameter in function.parameters)
-                names.update(assigned_names(function.body, only_members=True))
-                names.update(name for name, arguments, _ in function.initializers if arguments)
-                names.update(set(assigned_names(function.body)) - local if function.owner else ())
-            self._assigned_members[key] = frozenset(names)
-        return self._assigned_members[key]
-
-    def may_be_written(self, name: str) -> bool:
-        """Whether a number is set through its address, or in a function that was not read."""
-        if self._pointed is None:
-            pointed = frozenset(name for known in self.all for name in pointed_at(known.function.body))
-            self._pointed = pointed.union(*(unit.left_out for unit in self.units))
-        return name in self._pointed
-
-    def constants_of(self, class_name: str, member: str) -> tuple[str, ...]:
-        """Return the enumerators that the program gives a member of a class; none where it gives it anything else."""
-        given = self._given_members()
-        found = given.get((class_name, member), set()) | given.get(("", member), set())
-        return () if "" in found else tuple(sorted(found))
-
-    def algorithms_of(self, class_name: str, member: str) -> tuple[str, ...]:
-        """Return the algorithms by name that the program gives a member of a class, among whatever else."""
-        given = self._given_members()
-        found = set(given.get((class_name, member), ()))
-        if self._holders is None:
-            first = (some[0][0] for some in self.classes.values())
-            self._holders = Counter(name for class_ in first for name in {one.name for one in class_.members})
-        if self._holders[member] == 1:
-            found |= given.get(("", member), set())
-        return tuple(sorted(name for name in found if "_ALGO_" in name or name.startswith("miopenConv")))
-
-    def only_given(self, class_name: str, member: str) -> Expression | None:
-        """Return what a member of a class is given where the program gives it one thing, in one place.
-
-        Of a parameter, that is what the only call gives it, or its default argument where no call gives it any.
-        """
-        if self._expressions is None:
-            self._expressions = {}
-            for known in self.all:
-                for owner, name, value in given_members(known.function):
-                    self._expressions.setdefault((types.simple(owner), name), []).append((value, known.function))
-        found = [*self._expressions.get((class_name, member), ()), *self._expressions.get(("", member), ())]
-        if len(found) != 1:
-            return None
-        only: Expression = found[0][0]
-        function = found[0][1]
-        places = [i for i, p in enumerate(function.parameters) if isinstance(only, Name) and p.name == only.name]
-        if not places:
-            return only
-        given = self.given_to(function, places[0])
-        return given[0] if len(given) == 1 else None if given else function.parameters[places[0]].default
-
     def given_later(self, class_name: str) -> frozenset[str]:
         """Return the members that methods, but for constructors, give something else than NULL."""
         if class_name not in self._given_later:
@@ -238,33 +165,6 @@ class Index:
                 if owner and not (isinstance(value, Constant) and value.value in (None, 0))
             )
         return self._given_later[class_name]
-
-    def given_to(self, function: Function, place: int) -> list[Expression]:
-        """Return what the program's calls give a parameter of a function, or of a constructor."""
-        if self._passed is None:
-            self._passed = {}
-            for known in self.all:
-                for name, arguments in given_arguments(known.function):
-                    for i, argument in enumerate(arguments):
-                        self._passed.setdefault((name, i), []).append(argument)
-        name = types.simple(function.owner if function.kind == "constructor" else function.name)
-        return self._passed.get((name, place), [])
-
-    def _given_members(self) -> dict[tuple[str, str], set[str]]:
-        if self._given is None:
-            self._given = {}
-            for known in self.all:
-                for owner, name, value in given_members(known.function):
-                    found = self._given.setdefault((types.simple(owner), name), set())
-                    found.update(enumerators(value))
-        return self._given
-
-    def constants_given(self, function: Function, place: int) -> tuple[str, ...]:
-        """Return the enumerators of a library that the program's calls give a parameter; "" among them for others."""
-        key = id(function), place
-        if key not in self._arguments:
-            self._arguments[key] = {name for one in self.given_to(function, place) for name in enumerators(one)}
-        return tuple(sorted(self._arguments[key]))
 
     def numbers_of(self, class_name: str) -> Mapping[str, tuple[Constant, ...]]:
         """Return the numbers that a class's methods, but for its constructors, set each of its members to."""

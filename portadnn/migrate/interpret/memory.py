@@ -130,7 +130,7 @@ class Memory:
         if _ENUMERATION.match(types.bare(type_)):
             class_ = self.class_at(parent_of(path))
             name = re.split(r"\.|->", path)[-1]
-            constants = () if class_ is None else self.index.constants_of(types.simple(class_.name), name)
+            constants = () if class_ is None else self.index.given.constants_of(types.simple(class_.name), name)
             library = "" if class_ is None else self._library_of_member(class_, name, type_)
             mine = [c for c in constants if c.lower().startswith(library)]
             if mine:
@@ -151,7 +151,7 @@ class Memory:
         if not chosen:
             self.kept.want(class_.name, path)
         name = re.split(r"\.|->", path)[-1]
-        constants = [known(one) for one in self.index.algorithms_of(types.simple(class_.name), name)]
+        constants = [known(one) for one in self.index.given.algorithms_of(types.simple(class_.name), name)]
         first = unknown(path, type_)
         return join((first, *chosen, *constants, POSSIBLY)) if chosen or constants else first
 
@@ -163,8 +163,8 @@ class Memory:
             return None
         declared = self.declared_members.get(path)
         given = None if declared is None else declared.value  # it is what it has until something is asked
-        if given is None and not self.index.may_be_written(name):
-            given = self.index.only_given(types.simple(class_.name), name)
+        if given is None and not self.index.given.may_be_written(name):
+            given = self.index.given.only_given(types.simple(class_.name), name)
         value = UNKNOWN if given is None or has_calls(given) else self.evaluate(given)
         return value if value.kind == "known" and isinstance(value.data, int) and value.data > 0 else None
 
