@@ -148,7 +148,7 @@ class _Reading:
         unit.suppressions = suppressions(self.text, unit.mentions)
         unit.named = named(bytes(mask))
         unit.chosen = given_to_templates(self.text.mask)
-        unit.numbers = numbers(self.text.mask)
+        unit.numbers = numbers(bytes(mask))
         unit.floated = floated(self.text.mask)
         unit.doubled = doubled(self.text.mask) | {
             f"{macro.name}()" for macro in self.prepared.macros if _for_double(self.text.mask[macro.start : macro.end])
