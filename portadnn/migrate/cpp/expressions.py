@@ -441,10 +441,23 @@ def function_named(expression: Expression) -> str:
 
 
 def _checked(arguments: tuple[Expression, ...], aliases: Mapping[str, str]) -> Expression | None:
-    """Return the library's call that a macro or function handles the status of, as it stands in its argument."""
+    """Return the library's call that a macro or function handles the status of, as it stands in its argument.
+
+    Members that it prints beside it are kept.
+    """
     marked = [mark_checked(argument, aliases) for argument in arguments]
     found = [new for new, old in zip(marked, arguments, strict=True) if new is not old]
-    return found[0] if len(found) == 1 else None
+    if len(found) != 1:
+        return None
+    others = [new for new, old in zip(marked, arguments, strict=True) if new is old and _reads_member(new)]
+    return Unclear((found[0], *others), found[0].span) if others else found[0]
+
+
+def _reads_member(expression: Expression) -> bool:
+    """Whether it is a member, or a call of a function with one."""
+    if isinstance(expression, Invocation):
+        return any(_reads_member(argument) for argument in expression.arguments)
+    return isinstance(expression, Member)
 
 
 def mark_checked(expression: Expression, aliases: Mapping[str, str]) -> Expression:
