@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,17 @@ class Launch:
     args: tuple[Arg, ...]
     local_bytes: int = 0
     cooperative: bool = False
+
+    def moved(self, places: Sequence[tuple[int, int]], numbers: Sequence[int]) -> Launch:
+        """Return the launch with tensors and numbers of longer lists: each tensor's place there and bytes to add."""
+
+        def moved(arg: Arg) -> Arg:
+            if isinstance(arg, TensorArg):
+                index, offset = places[arg.index]
+                return replace(arg, index=index, offset=offset + arg.offset)
+            return replace(arg, index=numbers[arg.index]) if isinstance(arg, ScalarArg) else arg
+
+        return replace(self, args=tuple(map(moved, self.args)))
 
 
 class Run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from portadnn.dispatch.choice import prepare
 from portadnn.dispatch.execute import run_recorded
 from portadnn.handle import Handle
 from portadnn.problem import Problem
-from portadnn_backends.base import Arg, Launch, LaunchRun, ScalarArg, TensorArg
+from portadnn_backends.base import Launch, LaunchRun
 
 _ALIGNED = 256  # bytes
 
@@ -114,7 +114,7 @@ class Arena:
                     raise Declined("a plan divides its workspace")
                 at = [where[device.address(array)] for array in given]
                 numbered = [self._number(number) for number in scalars]
-                launches += [_moved(launch, at, numbered) for launch in found]
+                launches += [launch.moved(at, numbered) for launch in found]
         self._run = device.bind(launches)
         self._kept = device.launchable(self._fixed)
         if self._kept is None:
@@ -137,18 +137,6 @@ class Arena:
 
 
 _Place = tuple[int, int]  # number of the tensor, bytes from its first element on
-
-
-def _moved(launch: Launch, at: Sequence[_Place], numbers: Sequence[int]) -> Launch:
-    """Return a launch whose tensors and numbers are others of a longer list."""
-
-    def moved(arg: Arg) -> Arg:
-        if isinstance(arg, TensorArg):
-            index, offset = at[arg.index]
-            return replace(arg, index=index, offset=offset + arg.offset)
-        return replace(arg, index=numbers[arg.index]) if isinstance(arg, ScalarArg) else arg
-
-    return replace(launch, args=tuple(map(moved, launch.args)))
 
 
 def _places(

@@ -16,6 +16,7 @@ from portadnn.errors import NotSupported
 
 from . import ops
 from .marks import passes
+from .ops.batch_norms import batch_norm_updating
 from .ops.convolution import convolution
 from .ops.places import Place
 
@@ -123,7 +124,7 @@ class _Convolution(Layer):
             if "portadnn_chain" not in own and own["padding_mode"] == "zeros" and "weight" in given:
                 count, backend = len(own["kernel_size"]), own["portadnn_backend"]
                 numbers = (count, own["stride"], own["padding"], own["dilation"], own["groups"], backend)
-                y = convolution.again(numbers, (x, given["weight"], given["bias"]), _place(self))
+                y = convolution.at(_place(self), numbers, (x, given["weight"], given["bias"]))
                 if y is not None:
                     return y
         return super().forward(x)
@@ -276,10 +277,31 @@ class AdaptiveMaxPool3d(_Adaptive, nn.AdaptiveMaxPool3d):
 
 
 class _BatchNorm(Layer):
+    def _again(self, x: torch.Tensor) -> torch.Tensor | None:
+        """Return the result where the last call's comes again, with new statistics; None for any other."""
+        own = self.__dict__
+        place = own.get("portadnn_place")
+        if place is None or place.call is None or torch.compiler.is_compiling() or not own["training"]:
+            return None
+        given, kept, momentum = own["_parameters"], own["_buffers"], own["momentum"]
+        if momentum is None or not ("weight" in given and "bias" in given and "num_batches_tracked" in kept):
+            return None
+        tensors = (x, given["weight"], given["bias"], kept["running_mean"], kept["running_var"])
+        call = place.find((momentum, own["eps"], own["portadnn_backend"]), tensors, profiled=True)
+        if call is None or not own["track_running_stats"]:
+            return None
+        count = kept["num_batches_tracked"]
+        if count is not None:
+            count.add_(1)
+        return batch_norm_updating(*tensors, call)
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         module: Any = self
         if passes(self, x):
             return x
+        y = self._again(x)
+        if y is not None:
+            return y
         module._check_input_dim(x)
         momentum = 0.0 if module.momentum is None else module.momentum
         training, tracks = module.training, module.track_running_stats

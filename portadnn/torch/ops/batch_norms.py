@@ -258,11 +258,11 @@ def _update_forward(ctx: Any, x: torch.Tensor, weight: Maybe, bias: Maybe, *rest
 
 def _converted(tensors: list[Any], kind: torch.dtype) -> list[torch.Tensor]:
     """Return copies of vectors of one length in another type, made in one launch."""
-    first, count = tensors[0], len(tensors)
-    if count > 2 and len(first) % 8 == 0:  # one allocation, which takes longer than its division; aligned rows
-        copies = list(first.new_empty((count, len(first)), dtype=kind).unbind(0))
+    count, (length,) = len(tensors), tensors[0].shape
+    if count > 2 and length % 8 == 0:  # one allocation, which takes longer than its division; aligned rows
+        copies = list(tensors[0].new_empty((count, length), dtype=kind).unbind(0))
     else:
-        copies = [first.new_empty((len(first),), dtype=kind) for _ in tensors]
+        copies = [torch.empty_like(one, dtype=kind) for one in tensors]
     torch._foreach_copy_(copies, tensors)
     return copies
 
@@ -286,7 +286,7 @@ def _update_backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
 
 
 _changed = torch.autograd.graph.increment_version
-_updating = Eager("batch_norm_updating", _update_forward, _update_backward)
+batch_norm_updating = Eager("batch_norm_updating", _update_forward, _update_backward)
 _CALLS: dict[Any, _Updating] = {}  # by layouts
 _MOST_CALLS = 8192
 _MOMENTA: set[float] = set()  # calls with these are kept; a mean over all batches has a new one in every step
@@ -315,7 +315,7 @@ def _known_update(tensors: tuple[Any, ...], numbers: tuple[Any, ...], place: Pla
         call = None if found is None else _CALLS.get(found[0])
         if call is not None and place is not None:
             place.keep(numbers, tensors, call, True)
-    return None if call is None else _updating(*tensors, call)
+    return None if call is None else batch_norm_updating(*tensors, call)
 
 
 def _new_update(tensors: tuple[Any, ...], numbers: tuple[Any, ...]) -> Any:
@@ -328,7 +328,7 @@ def _new_update(tensors: tuple[Any, ...], numbers: tuple[Any, ...]) -> Any:
     while len(_CALLS) >= _MOST_CALLS:
         _CALLS.pop(next(iter(_CALLS)), None)
     call = _CALLS[found[0]] = _Updating(tensors, numbers)
-    return _updating(*tensors, call)
+    return batch_norm_updating(*tensors, call)
 
 
 def _check_shapes(x: torch.Tensor, **statistics: Maybe) -> None:

@@ -125,9 +125,12 @@ def _forward_backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
     x, w = ctx.saved_tensors
     needs = ctx.needs_input_grad
     if needs[0] and needs[1] and not torch.is_grad_enabled():
-        numbers, tensors = hashable(ctx.geometry), (x, w, dy)
+        tensors = (x, w, dy)
         forward = getattr(ctx, "call", None)  # what PyTorch's dispatcher called has none
-        call = _both_gradients.at(Place() if forward is None else forward.backward, numbers, tensors)
+        if forward is None:
+            call = _both_gradients.at(Place(), hashable(ctx.geometry), tensors)
+        else:
+            call = _both_gradients.at(forward.backward, forward.numbers, tensors)
         if call is not None:
             dx, dw = call(tensors)
             return dx, dw, convolution_bias(dy, ctx.geometry[-1]) if ctx.bias and needs[2] else None, *[None] * 5

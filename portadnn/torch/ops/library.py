@@ -59,6 +59,13 @@ class Operator:
     def _call(self, call: Full, tensors: Any, needs: bool) -> Any:
         return self._direct(*tensors, call) if needs else call(tensors)
 
+    def at(self, place: Place, given: tuple[Any, ...], tensors: tuple[Any, ...]) -> Any:
+        """Return the result of the call that a place made last, as :meth:`again`; not while PyTorch compiles."""
+        call = place.find(given, tensors)
+        if call is None:
+            return self.again(given, tensors, place)
+        return self._direct(*tensors, call) if place.needs and torch.is_grad_enabled() else call(tensors)
+
     def again(self, given: tuple[Any, ...], tensors: tuple[Any, ...], place: Place | None = None) -> Any:
         """Return the result of a call that was noted, None for any other.
 
@@ -69,13 +76,10 @@ class Operator:
         tensors
             Its tensors, and None.
         place
-            The place in a program that makes the call.
+            The place in a program that makes the call, which is to find it from now on.
         """
         if torch.compiler.is_compiling():
             return None
-        call = None if place is None else place.find(given, tensors)
-        if call is not None and place is not None:
-            return self._call(call, tensors, place.needs and torch.is_grad_enabled())
         found = layouts(given, tensors)
         call = None if found is None else self._repeating.known(found[0])
         if call is None or found is None:
@@ -161,7 +165,7 @@ class Eager:
 
     def __init__(self, name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> None:
         self._name = f"portadnn::{name}"
-        self._call = _apply(function(name, forward=forward, backward=backward))
+        self._call = _apply(name, forward, backward)
 
     def __call__(self, *args: Any) -> Any:
         if torch.autograd._profiler_enabled():
@@ -175,24 +179,26 @@ def function(name: str, **members: Callable[..., Any]) -> Any:
     return type(name, (torch.autograd.Function,), {key: staticmethod(value) for key, value in members.items()})
 
 
-def _apply(function: Any) -> Callable[..., Any]:
-    """Return its call without what ``Function.apply`` does besides."""
-    return super(torch.autograd.Function, function).apply
+def _apply(name: str, forward: Callable[..., Any], backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the call of a function of autograd, without what ``Function.apply`` does besides, there and back."""
+    made = function(name, forward=forward, backward=backward)
+    made._backward_cls.apply = backward
+    return super(torch.autograd.Function, made).apply
 
 
 def direct(name: str, setup: Any, backward: Any, kept: bool = False) -> Callable[..., Any]:
     """Return a call that autograd knows the gradient of; its last argument makes it of the others, the tensors."""
 
     def forward(ctx: Any, *args: Any) -> Any:
-        call = args[-1]
-        output = call(args[:-1])
-        setup(ctx, (*args[:-1], *call.numbers), output)
+        *tensors, call = args
+        output = call(tensors)
+        setup(ctx, (*tensors, *call.numbers), output)
         ctx.call = call
         if kept and ctx.needs_input_grad[0]:
             ctx.kept = output.detach(), output._version
         return output
 
-    return _apply(function(f"{name}_direct", forward=forward, backward=backward))
+    return _apply(f"{name}_direct", forward, backward)
 
 
 def result(ctx: Any, again: Callable[[], torch.Tensor]) -> torch.Tensor:

@@ -8,7 +8,6 @@ launches are noted the first time.
 from __future__ import annotations
 
 import functools
-import operator
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -30,7 +29,7 @@ class Recorder:
 
     def __init__(self, handle: Handle) -> None:
         self.thread = threading.get_ident()
-        self._launches: list[tuple[Any, list[int], tuple[float, ...], int]] = []  # with addresses
+        self._launches: list[tuple[Any, list[int], tuple[float, ...]]] = []  # with addresses
         self._possible = True
         self._handle = handle
         self._scratch: Any = None
@@ -41,7 +40,7 @@ class Recorder:
         if workspace is not None and workspace is not self._scratch:
             self._possible = False
         addresses = [self._handle.device.address(array) for array in arrays]
-        self._launches.append((run, addresses, tuple(scalars), 0 if workspace is None else self._nbytes))
+        self._launches.append((run, addresses, tuple(scalars)))
 
     def opaque(self, run: Callable[..., None], *args: Any) -> None:
         self._possible = False
@@ -54,7 +53,7 @@ class Recorder:
         self._possible = False
 
     def scratch(self, handle: Handle, nbytes: int) -> Any:
-        self._nbytes = nbytes
+        self._nbytes = max(self._nbytes, nbytes)
         self._scratch = handle.scratches.get(handle.device, nbytes).memory
         return self._scratch
 
@@ -67,29 +66,31 @@ class Recorder:
     def recipe(self, tensors: Sequence[torch.Tensor]) -> Recipe | None:
         """Return the launches by their places among these tensors; None where others, or the host, took part."""
         places = {t.data_ptr(): i for i, t in reversed(list(enumerate(tensors)))}
-        launches = [(run, [places.get(at, -1) for at in addresses], *rest) for run, addresses, *rest in self._launches]
-        if not self._possible or not launches or any(-1 in found for _, found, *_ in launches):
+        launches: list[Any] = []
+        scalars: list[float] = []
+        for run, addresses, numbers in self._launches:
+            if any(at not in places for at in addresses):
+                return None
+            numbered = range(len(scalars), len(scalars) + len(numbers))
+            launches += [launch.moved([(places[at], 0) for at in addresses], numbered) for launch in run.launches]
+            scalars += numbers
+        if not self._possible or not launches:
             return None
-        return Recipe(launches)
+        return Recipe(self._handle.device.bind(launches), scalars, self._nbytes)
 
 
 class Recipe:
-    """The launches of a call: what runs, its tensors by their places, its numbers and its workspace's size."""
+    """The launches of a call, bound as one: what runs, its numbers and its workspace's size."""
 
-    __slots__ = ("_launches",)
+    __slots__ = ("_call", "_nbytes", "_scalars")
 
-    def __init__(self, launches: Sequence[Any]) -> None:
-        self._launches = [(run.call, _taking(places), *rest) for run, places, *rest in launches]
+    def __init__(self, run: Any, scalars: Sequence[float], nbytes: int) -> None:
+        self._call, self._scalars, self._nbytes = run.call, scalars, nbytes
 
     def run(self, handle: Handle, arrays: Sequence[Any]) -> None:
-        """Launch with other arrays in these places."""
-        for call, take, scalars, nbytes in self._launches:
-            call(take(arrays), scalars, handle.scratch(nbytes) if nbytes else None)
-
-
-def _taking(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Return what picks the elements in these places."""
-    return operator.itemgetter(*places) if len(places) > 1 else lambda arrays: [arrays[i] for i in places]
+        """Launch with other arrays in their places, under the handle's lock."""
+        nbytes = self._nbytes
+        self._call(arrays, self._scalars, handle.scratches.get(handle._device, nbytes).memory if nbytes else None)
 
 
 def _key(name: str, handle: Handle, args: Sequence[Any], options: dict[str, Any]) -> tuple[Any, list[torch.Tensor]]:

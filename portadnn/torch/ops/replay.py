@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import torch
+from torch import empty_like
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from portadnn.handle import Handle
@@ -168,14 +169,15 @@ class Known(Full):
         device = handle._device
         if device is not None and not CALL_HOOKS:  # a forked child has lost it
             made = [
-                torch.empty_like(tensors[i]) if shape is None else tensors[i].new_empty_strided(shape, stride, dtype=d)
-                for i, shape, stride, d in self.outputs
+                empty_like(tensors[i]) if shape is None else tensors[i].new_empty_strided(shape, stride, dtype=kind)
+                for i, shape, stride, kind in self.outputs
             ]
-            places = device.launchable([*[t for t in tensors if t is not None], *made])
             with handle.lock:
-                if device.recorder is None and places is not None:
-                    self.recipe.run(handle, places)
-                    return made[0] if self.single else tuple(made)
+                if device.recorder is None:
+                    places = device.launchable([*[t for t in tensors if t is not None], *made])
+                    if places is not None:
+                        self.recipe.run(handle, places)
+                        return made[0] if self.single else tuple(made)
         return self.kernel(*tensors, *self.numbers)
 
 
