@@ -79,6 +79,8 @@ class Event:
         logs the status itself where it was logged, such as ``"CUDNN_STATUS_SUCCESS"``.
     through : tuple of Place
         Calls of the program's own functions through which it was reached, the outermost first.
+    turns : tuple of int
+        The followings of the program's own functions that it is in, the outermost first.
     within : str
         The program's function that holds the call, qualified by its class; "" in logs.
     thread : str
@@ -103,6 +105,7 @@ class Event:
     text: str = ""
     status: str = "unknown"
     through: tuple[Place, ...] = ()
+    turns: tuple[int, ...] = ()
     within: str = ""
     thread: str = ""
     in_loop: bool = False

@@ -320,6 +320,7 @@ class Calls(Binding):
     def _run_function(self, called: Known, frame: Frame, where: Place | None) -> Value:
         outer, self.frame = self.frame, frame
         self.stack.append(called)
+        self.running.append(frame.turn)
         steps, find = self.steps, self.last_find
         if where is not None:
             self.through.append(where)
@@ -340,6 +341,7 @@ class Calls(Binding):
             called.spent += self.steps - steps
             self.frame = outer
             self.stack.pop()
+            self.running.pop()
             if where is not None:
                 self.through.pop()
         if id(called) in self.cut:  # what it calls was too deep: it is followed by itself

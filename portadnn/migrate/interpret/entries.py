@@ -158,6 +158,7 @@ class Walk(Statements):
         self.guards = 0
         self.stack = []
         self.through = []
+        self.running = []
         self.versions = []
         self.ends = []
 

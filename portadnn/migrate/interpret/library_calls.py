@@ -46,6 +46,7 @@ class LibraryCalls(Objects):
         self.depth = 0
         self.stack: list[Known] = []
         self.through: list[Place] = []
+        self.running: list[int] = []  # the turns of the functions that are followed
         self.thread = ""
         self.lambdas: dict[str, tuple[Lambda, list[dict[str, str]], Frame]] = {}  # with what they see
         self.lambda_depth = 0
@@ -217,6 +218,7 @@ class LibraryCalls(Objects):
             text=text,
             status=status,
             through=tuple(self.through),
+            turns=tuple(self.running),
             within=self.frame.label,
             thread=self.thread,
             in_loop=self.loops > 0,

@@ -324,14 +324,28 @@ def _set_in_loop(situation: Situation, direction: Direction) -> bool:
 
 _SEARCHES = re.compile(r"(?:choose|select|find|search|tun(?:e|ing)|bench|profile|measure|best|optimal)", re.IGNORECASE)
 
+_PASS = re.compile(
+    r"forward|backward|[bf]prop|propagat|infer|predict|exec|enqueue|compute|_[bf]w|[bf]wd|conv", re.IGNORECASE
+)
+_ONCE = re.compile(
+    r"init|set_?up|creat|config|shape|resiz|prepare|plan|build|make|test|bench|main|alloc|load|tim(?:e|ing)|compar|check|verif|demo|example",
+    re.IGNORECASE,
+)
+
 
 def _each_time(find: Deed, situation: Situation, direction: Direction) -> bool:
-    """Tell whether a function that nobody is seen calling finds for descriptors that others have set."""
+    """Tell whether a function that nobody is seen calling finds for descriptors that others have set.
+
+    Or one that is a layer's pass by its name, whatever it does that for.
+    """
     event = situation.event
-    if find.event.through or event.through or not event.within or find.event.within != event.within:
+    owner, _, name = event.within.rpartition("::")
+    if not name or find.event.turns[: len(event.turns)] != event.turns or _SEARCHES.search(name):
+        return False  # what searches runs what it found to measure it
+    if _PASS.search(name) and not _ONCE.search(name) and name != owner.rpartition("::")[2]:
+        return True
+    if find.event.through or event.through or find.event.within != event.within:
         return False
-    if _SEARCHES.search(event.within.rpartition("::")[2]):
-        return False  # it runs what it found to measure it
     for names in direction.roles:
         thing = situation.thing(*names)
         setters = [situation.journal[n].event.within for n in thing.set_by if n in situation.journal] if thing else []

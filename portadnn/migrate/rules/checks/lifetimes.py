@@ -57,12 +57,7 @@ def never_destroyed(situation: Situation) -> Iterator[Hit]:
     """Yield, at the end of a program, where something was made that is not destroyed where others are."""
     event = situation.event
     argument = event.arguments[0] if event.arguments else None
-    if (
-        not situation.whole
-        or argument is None
-        or argument.value.kind != "pointer"
-        or _is_element(str(argument.value.data))
-    ):
+    if not situation.whole or argument is None or argument.value.kind != "pointer":
         return
     destroy = destroyer_of(event.function)
     destroyed = once(situation.journal, "destroyed", _Destroyed)
@@ -75,6 +70,7 @@ def never_destroyed(situation: Situation) -> Iterator[Hit]:
     if deed is not None and deed.kept and destroy in destroyed.functions:
         return
     name = _variable(str(argument.value.data)).removeprefix("this->").removeprefix("this.")
+    name = argument.text.lstrip("& ") if "[" in name else name
     words = {"name": name, "destroy": f"{destroy if event.library == 'miopen' else _in_miopen(destroy)}({name});"}
     yield Hit("possible", words=words, related=((near, "others are destroyed"),))
 

@@ -164,7 +164,9 @@ def number_from_outside(unit: Unit) -> Iterator[SourceHit]:
             if not isinstance(node, Cast) or not (outside or isinstance(node.value, Name | Member)):
                 continue
             enumeration = shared_enumerations().get(plain(node.type))
-            if enumeration is None or all(v.number == v.miopen_number for v in enumeration.values if v.cudnn):
+            if enumeration is None or all(
+                v.number == v.miopen_number for v in enumeration.values if v.cudnn and v.miopen
+            ):
                 continue
             types = _declared(unit, function) if types is None else types
             if outside or _INTEGER.match(types.get(variable(node.value), "").strip()):
