@@ -10,13 +10,26 @@ from portadnn.ops.activation import ActivationBackward, ActivationForward
 from portadnn.ops.softmax import SoftmaxBackward, SoftmaxForward
 
 from ..base import DeviceInfo
-from .way import CPU, GPU, Bound, Numbers, Tensors, Way, Ways, blended, every, gradient
+from .way import CPU, GPU, Bound, Numbers, Tensors, Way, Ways, blended, every, gradient, rounded, wide
+
+
+def _computed(torch: Any, p: Any) -> Any:
+    """Return the type that PyTorch computes a problem's activation in, whatever it stores."""
+    return torch.float64 if p.x.dtype is DataType.DOUBLE else torch.float32
 
 
 def activation(torch: Any, mode: ActivationMode, p: Any) -> Callable[[Any], Any]:
     """Return the function of a mode, with the problem's ceiling, coefficient and care for NaN."""
     functional = torch.nn.functional
     keeps = p.nan_propagation is NanPropagation.PROPAGATE_NAN
+    ceiling, coef = (rounded(torch, number, _computed(torch, p)) for number in (p.ceiling, p.coef))
+
+    def elu(x: Any) -> Any:  # torch.nn's subtracts 1 from exp(x) in some releases
+        return torch.where(x >= 0, x, coef * torch.expm1(wide(torch, x)))
+
+    def swish(x: Any) -> Any:
+        x = wide(torch, x)
+        return x * torch.sigmoid(coef * x)
 
     def relu(x: Any) -> Any:
         return torch.relu(x) if keeps else torch.fmax(x, x.new_zeros(()))
@@ -25,10 +38,10 @@ def activation(torch: Any, mode: ActivationMode, p: Any) -> Callable[[Any], Any]
         ActivationMode.RELU: relu,
         ActivationMode.SIGMOID: torch.sigmoid,
         ActivationMode.TANH: torch.tanh,
-        ActivationMode.CLIPPED_RELU: lambda x: functional.hardtanh(x if keeps else relu(x), 0.0, p.ceiling),
+        ActivationMode.CLIPPED_RELU: lambda x: functional.hardtanh(x if keeps else relu(x), 0.0, ceiling),
         ActivationMode.IDENTITY: lambda x: x,
-        ActivationMode.ELU: lambda x: functional.elu(x, p.coef),
-        ActivationMode.SWISH: lambda x: functional.silu(x) if p.coef == 1 else x * torch.sigmoid(p.coef * x),
+        ActivationMode.ELU: elu,
+        ActivationMode.SWISH: functional.silu if coef == 1 else swish,
     }
     return functions[mode]
 
@@ -59,15 +72,19 @@ def _backward(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
     aten = torch.ops.aten
     x, y, dy = t["x"], t["y"], t["dy"]
     if p.mode is ActivationMode.SWISH and p.coef != 1:
-        swish = gradient(torch, activation(torch, p.mode, p), (x,), dy)
+        swish = gradient(torch, activation(torch, p.mode, p), (wide(torch, x),), wide(torch, dy))
         return lambda: {"dx": swish()[0]}
+
+    def elu() -> Any:
+        negative = wide(torch, y) + rounded(torch, p.coef, _computed(torch, p))
+        return torch.where(y >= 0, dy, dy * negative)
+
     functions: dict[ActivationMode, Callable[[], Any]] = {
         ActivationMode.RELU: lambda: aten.threshold_backward(dy, x, 0),
-        ActivationMode.CLIPPED_RELU: lambda: aten.hardtanh_backward(dy, x, 0, p.ceiling),
         ActivationMode.SIGMOID: lambda: aten.sigmoid_backward(dy, y),
         ActivationMode.TANH: lambda: aten.tanh_backward(dy, y),
         ActivationMode.IDENTITY: lambda: dy,
-        ActivationMode.ELU: lambda: torch.where(y >= 0, dy, dy * (y + p.coef)),
+        ActivationMode.ELU: elu,
         ActivationMode.SWISH: lambda: aten.silu_backward(dy, x),
     }
     function = functions[p.mode]
@@ -103,5 +120,5 @@ WAYS: Ways = {
     ActivationForward: Way(_forward, why_not_activation, every(GPU), blended("y")),
     ActivationBackward: Way(_backward, _why_not_gradient, frozenset({(CPU, DataType.BFLOAT16)}), blended("dx")),
     SoftmaxForward: Way(_softmax, blends=blended("y")),
-    SoftmaxBackward: Way(_softmax_gradient, short=every(CPU, GPU), blends=blended("dx")),
+    SoftmaxBackward: Way(_softmax_gradient, short=every(GPU), blends=blended("dx")),
 }

@@ -10,7 +10,7 @@ from portadnn.ops.dropout import DropoutBackward, DropoutForward, SetDropoutDesc
 from portadnn.ops.reduce import EXTREMES, ReduceTensor
 from portadnn.ops.tensor import AddTensor, OpTensor, ScaleTensor, SetTensor, TransformTensor
 
-from .way import Bound, Numbers, Tensors, Way, Ways, blended, lacking
+from .way import Bound, Numbers, Tensors, Way, Ways, blended, lacking, rounded
 
 
 def _transform(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
@@ -25,7 +25,7 @@ def _add(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
 
 def _set(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
     y = t["y"]
-    return lambda: {"y": torch.full_like(y, numbers["value"])}
+    return lambda: {"y": torch.full_like(y, rounded(torch, numbers["value"], y.dtype))}
 
 
 def _scale(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:

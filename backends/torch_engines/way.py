@@ -83,6 +83,16 @@ def lacking(reason: str) -> Way:
     return Way(bind, lambda problem, info: reason)
 
 
+def wide(torch: Any, tensor: Any) -> Any:
+    """Return a tensor of 16 bits in float32, others as they are: each of several operators would round."""
+    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
+
+
+def rounded(torch: Any, number: float, dtype: Any) -> float:
+    """Return a number as `dtype` holds it, infinite beyond its range: PyTorch's operators refuse such a number."""
+    return float(torch.tensor(number, dtype=torch.float64).to(dtype))
+
+
 def blended(output: str) -> dict[str, tuple[str, str]]:
     """Return the usual blending of an operation with one output."""
     return {output: ("alpha", "beta")}

@@ -13,6 +13,7 @@ from helper import Case, check
 
 import portadnn as dnn
 from portadnn.registry import get_backend
+from portadnn_backends.torch_engines import precision
 
 MISSING = get_backend("torch").why_unavailable()
 needs_torch = pytest.mark.skipif(MISSING is not None, reason=f"torch: {MISSING}")
@@ -28,6 +29,8 @@ LINES = (  # one of each family; the case tables run with PORTADNN_TEST_BACKENDS
     "pooling_backward x=f32:2x3x4x5x6 mode=average_count_exclude_padding window=2,3,2 padding=1,1,0 stride=1,2,2",
     "activation_forward x=bf16:2x3x4x5 mode=clipped_relu ceiling=0.7",
     "activation_backward x=f32:2x3x4x5 mode=swish coef=1.5 beta=1",
+    "activation_backward x=bf16:2x8x5x4x3x2 mode=swish coef=1.75",
+    "activation_backward x=bf16:2x8x5x4x3x2 mode=elu",
     "softmax_forward x=f32:2x7x4x5 algorithm=fast mode=instance",
     "softmax_backward y=f16:2x7x4x5 algorithm=log",
     "lrn_cross_channel_backward x=f64:2x9x4x5 dy=f64:2x9x4x5 y=f64:2x9x4x5 dx=f64:2x9x4x5 lrn_n=5 lrn_alpha=1.5",
@@ -109,7 +112,9 @@ def test_tensors_are_used_in_place_and_settings_come_back(torch_handle):
     torch = pytest.importorskip("torch")
     x = torch.arange(-12.0, 12, requires_grad=True).reshape(2, 3, 4)
     y = torch.full((4, 3, 2), torch.nan).permute(2, 1, 0)
-    precisions = [torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn]
+    precisions = [
+        place for place, name, _ in precision._exact(torch) if name == "fp32_precision"
+    ]  # none before torch 2.9
     before = [place.fp32_precision for place in precisions]
     legacy = torch.backends.cudnn.allow_tf32, torch.backends.cudnn.deterministic, torch.backends.cuda.matmul.allow_tf32
     with torch.autocast("cpu", torch.bfloat16):

@@ -90,6 +90,15 @@ def test_a_ceiling_beyond_float32(handle, nan, ceiling):
 
 
 @everywhere()
+@pytest.mark.parametrize(("coef", "low"), [(1e300, -INF), (-1e300, INF)])
+def test_a_coefficient_beyond_float32(handle, coef, low):
+    """It is infinite, and multiplies negative numbers only."""
+    x = handle.asarray(tensor(-INF, -1, 0, 2, INF))
+    y = dnn.activation_forward(handle, x, dnn.ActivationDescriptor("ELU", coef=coef))
+    np.testing.assert_array_equal(handle.to_numpy(y), tensor(low, low, 0, 2, INF))
+
+
+@everywhere()
 @pytest.mark.parametrize("nan", ["NOT_PROPAGATE_NAN", "PROPAGATE_NAN"])
 def test_a_ceiling_below_0(handle, nan):
     """min(max(x, 0), ceiling) is the ceiling; measured with cuDNN 9.19, NaN too."""

@@ -91,6 +91,13 @@ def test_set_and_scale_special_values(handle, dtype):
 
 
 @everywhere()
+@pytest.mark.parametrize(("value", "stored"), [(65510, 65504), (1e5, np.inf), (-1e5, -np.inf)])
+def test_values_beyond_float16_are_rounded(handle, value, stored):
+    y = handle.asarray(row(1, 2, dtype=np.float16))
+    assert_same(handle.to_numpy(dnn.set_tensor(handle, y, value)), row(stored, stored, dtype=np.float16))
+
+
+@everywhere()
 def test_beta_decides_whether_the_output_is_read(handle):
     x = row(1, 2, 3)
     for beta, want in ((0.0, (1, 2, 3)), (1.0, (NAN, 6, INF)), (-0.5, (NAN, 0, -INF))):
