@@ -10,9 +10,11 @@ TEXT = (ROOT / "docs" / "torch-differences.md").read_text("utf-8")
 TESTS = {  # by the document's headings
     "test_large_means_cost_no_digits": "Large means",
     "test_one_element_has_no_unbiased_variance": "Large means",
-    "test_which_maximum_wins": "Which maximum gets the gradient",
+    "test_which_maximum_wins[the first NaN-": "Which maximum gets the gradient",
+    "test_windows_of_infinities[PROPAGATE_NAN-": "Which maximum gets the gradient",
     "test_nothing_is_read_outside": "Samples of nowhere",
     "test_what_a_table_takes_is_computed[torch-cpu-batch_normalization_backward]": "Large means",
+    "test_what_a_table_takes_is_computed[torch-cpu-batch_normalization_forward_training]": "Large means",
     "test_arrays": "Arrays",
     "test_asarray[torch]": "Arrays",
     "test_raw_buffers[torch-cpu]": "Arrays",

@@ -28,15 +28,15 @@ def _why_not_gradient(problem: Any, info: DeviceInfo) -> str | None:
     return None
 
 
-def _comparable(torch: Any, p: Any, x: Any) -> Any:
-    """Return x as the guide's maximum sees it: nothing is below the lowest number, and NaN loses unless it propagates.
+def _comparable(torch: Any, p: Any, x: Any, nan: float) -> Any:
+    """Return x as the guide's maximum sees it: nothing is below the lowest number, NaN is `nan` unless it propagates.
 
     PyTorch's own maximum always propagates NaN.
     """
     lowest = p.x.dtype.limits.lowest
     if p.nan_propagation is NanPropagation.PROPAGATE_NAN:
         return x.clamp(min=lowest)
-    return torch.nan_to_num(x, nan=lowest, posinf=torch.inf, neginf=lowest)
+    return torch.nan_to_num(x, nan=nan, posinf=torch.inf, neginf=lowest)
 
 
 def _includes(p: Any) -> bool:
@@ -48,7 +48,7 @@ def _forward(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
     x, window = t["x"], (p.window, p.stride, p.padding)
     if p.mode is PoolingMode.MAX:
         maximum = functional.max_pool2d if flat else functional.max_pool3d
-        pixels = _comparable(torch, p, x)
+        pixels = _comparable(torch, p, x, p.x.dtype.limits.lowest)
         return lambda: {"y": maximum(pixels, *window)}
     average = functional.avg_pool2d if flat else functional.avg_pool3d
     return lambda: {"y": average(x, *window, False, _includes(p))}
@@ -60,7 +60,9 @@ def _backward(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
     if p.mode is PoolingMode.MAX:
         maximum = functional.max_pool2d if flat else functional.max_pool3d
         backward = aten.max_pool2d_with_indices_backward if flat else aten.max_pool3d_with_indices_backward
-        _, indices = maximum(_comparable(torch, p, x), *window, return_indices=True)
+        pixels = _comparable(torch, p, x, -torch.inf)
+        most, indices = maximum(pixels, *window, return_indices=True)
+        dy = dy.masked_fill(most == -torch.inf, 0)  # of only NaN
         return lambda: {"dx": backward(dy, x, *window, [1] * len(p.window), False, indices)}
     average = aten.avg_pool2d_backward if flat else aten.avg_pool3d_backward
     return lambda: {"dx": average(dy, x, *window, False, _includes(p), None)}

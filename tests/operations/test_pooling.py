@@ -70,8 +70,6 @@ def test_which_maximum_wins(handle, nan, x, y, dx, dtype):
 
 
 @everywhere()
-@pytest.mark.parametrize("nan", [KEEP, DROP])
-@pytest.mark.parametrize("format", ["nchw", "nhwc"])
 @pytest.mark.parametrize(
     ("dims", "window", "padding", "stride"),
     [
@@ -83,6 +81,8 @@ def test_which_maximum_wins(handle, nan, x, y, dx, dtype):
     ],
     ids=["3x3", "overlapping", "gaps", "large", "volume"],
 )
+@pytest.mark.parametrize("format", ["nchw", "nhwc"])
+@pytest.mark.parametrize("nan", [KEEP, DROP])
 def test_windows_of_infinities(handle, dims, window, padding, stride, nan, format):
     """Images of -inf with some NaN, and with a number here and there, against loops over the windows."""
     rng = np.random.default_rng(11)
