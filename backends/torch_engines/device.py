@@ -21,15 +21,6 @@ from ..arrays import check_view, check_view_dtype
 from ..base import Device, DeviceInfo
 from .way import torch_module
 
-_NAMES = {
-    DataType.FLOAT: "float32",
-    DataType.DOUBLE: "float64",
-    DataType.HALF: "float16",
-    DataType.BFLOAT16: "bfloat16",
-    DataType.INT32: "int32",
-    DataType.UINT8: "uint8",
-}
-
 
 class TorchDevice(Device):
     """The host or a CUDA device as PyTorch sees it.
@@ -77,7 +68,7 @@ class TorchDevice(Device):
         return int(memory.untyped_storage().nbytes() - memory.storage_offset() * memory.element_size())
 
     def _type(self, dtype: DataType) -> Any:
-        return getattr(self.torch, _NAMES[dtype])
+        return getattr(self.torch, dtype.type_name)
 
     def empty(self, spec: TensorSpec) -> Any:
         return self._allocate(spec.span, spec.dtype).as_strided(spec.dims, spec.strides)

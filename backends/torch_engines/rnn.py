@@ -67,6 +67,7 @@ def _forward(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
     def run() -> Tensors:
         with warnings.catch_warnings():  # cuDNN wants its weights in one piece, and copies others
             warnings.filterwarnings("ignore", "RNN module weights are not part of single contiguous chunk")
+            warnings.filterwarnings("ignore", "LSTM with projections is not supported with oneDNN")
             found = dict(zip(("y", "hy", "cy"), compute(), strict=False))
         return {name: value.view(getattr(p, name).dims) for name, value in found.items() if name in t}
 

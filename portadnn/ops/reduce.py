@@ -272,6 +272,6 @@ def _indices(handle: Handle, c: Any, indices: Any) -> Any:
         return device.empty(spec)
     if isinstance(indices, TensorView):
         return indices
-    dtype = dtype_of(indices)
+    dtype = device.signature(indices)[2] if device.owns(indices) else dtype_of(indices)
     raw = dtype is None or (isinstance(dtype, np.dtype) and dtype == np.uint8)
     return TensorView(spec, indices) if raw else indices
