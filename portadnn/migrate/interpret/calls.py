@@ -14,7 +14,7 @@ from ..program import Block, Constant, Expression, Index, Invocation, Lambda, Me
 from ..values import UNKNOWN, Value, pointer, unknown
 from . import types
 from .binding import Binding, paired
-from .index import Known, fitting
+from .index import Known, fitting, given_by
 from .memory import Frame, is_enumeration
 
 DEEPEST_CALL = 5  # the entry, and calls within it
@@ -284,6 +284,7 @@ class Calls(Binding):
                 self.cut.add(id(self.stack[-1]))
             for _, value in bound:
                 self._may_change(value, leads=called.leads)
+            self._may_give(called, this)
             key = symbols.combine(called.label, [value for _, value in bound])
             return unknown(key if not called.leads else f"{called.label}~{self.fresh()}", "")
         self.turns += 1
@@ -316,6 +317,15 @@ class Calls(Binding):
         if called.function.kind == "constructor" and any(m.leads for m in self.index.methods_of(called.function.owner)):
             return True  # it says what the members hold that the methods give to the library
         return called.leads or handed or len(called.function.body.statements) <= _SMALL
+
+    def _may_give(self, called: Known, this: str) -> None:
+        """Forget that members are NULL which a method gives something, where it is not followed."""
+        if this and called.function.owner and not called.leads:
+            for name in given_by(called.function):
+                path = self.member_path(this, name)
+                value = self.state.variables.get(path)
+                if value is not None and value.is_null and types.pointee(self.types.get(path, "")):
+                    self.state.variables[path] = unknown(f"{path}~{self.fresh()}", self.types[path])
 
     def _run_function(self, called: Known, frame: Frame, where: Place | None) -> Value:
         outer, self.frame = self.frame, frame

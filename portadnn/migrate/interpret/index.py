@@ -14,7 +14,7 @@ from ..program import Braces, Cast, Class, Constant, Declare, Expression, Functi
 from . import types
 from .given import Given
 from .nearby import Nearby
-from .parts import declarations, given_members
+from .parts import declarations, given_members, pointed_at
 
 _DEEPEST_OBJECT = 2
 _FEW = 4
@@ -155,15 +155,10 @@ class Index:
     # What names mean ------------------------------------------------------------------------------------------
 
     def given_later(self, class_name: str) -> frozenset[str]:
-        """Return the members that methods, but for constructors, give something else than NULL."""
+        """Return the members that methods, but for constructors, give something else than NULL, or let others set."""
         if class_name not in self._given_later:
-            self._given_later[class_name] = frozenset(
-                name
-                for known in self.methods_of(class_name)
-                if known.function.kind == "method" and not known.leads
-                for owner, name, value in given_members(known.function)
-                if owner and not (isinstance(value, Constant) and value.value in (None, 0))
-            )
+            methods = (k.function for k in self.methods_of(class_name) if k.function.kind == "method" and not k.leads)
+            self._given_later[class_name] = frozenset(name for method in methods for name in given_by(method))
         return self._given_later[class_name]
 
     def numbers_of(self, class_name: str) -> Mapping[str, tuple[Constant, ...]]:
@@ -388,6 +383,14 @@ class Index:
                 declared |= set(class_.bases)
         found = {self.class_of(type_) for type_ in declared if "*" not in type_}
         return {types.simple(c.name) for class_ in found if class_ is not None for c in self.lineage(class_.name)}
+
+
+def given_by(method: Function) -> Iterator[str]:
+    """Yield the members that a method gives something else than NULL, or whose addresses it takes."""
+    for owner, name, value in given_members(method):
+        if owner and not (isinstance(value, Constant) and value.value in (None, 0)):
+            yield name
+    yield from pointed_at(method.body)
 
 
 def numbers_given(functions: Iterable[Function]) -> Mapping[str, tuple[Constant, ...]]:
