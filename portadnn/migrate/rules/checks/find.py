@@ -343,7 +343,7 @@ def _each_time(find: Deed, situation: Situation, direction: Direction) -> bool:
     if not name or find.event.turns[: len(event.turns)] != event.turns or _SEARCHES.search(name):
         return False  # what searches runs what it found to measure it
     if _PASS.search(name) and not _ONCE.search(name) and name != owner.rpartition("::")[2]:
-        return True
+        return not _stands_alone(situation)
     if find.event.through or event.through or find.event.within != event.within:
         return False
     for names in direction.roles:
@@ -352,3 +352,12 @@ def _each_time(find: Deed, situation: Situation, direction: Direction) -> bool:
         if not setters or event.within in setters:
             return False
     return match_role(find, situation, direction.roles[0]) is Match.SAME
+
+
+def _stands_alone(situation: Situation) -> bool:
+    """Tell whether a function makes its handle and its data itself, as one that shows what a convolution is."""
+    handle, data = situation.thing("handle"), situation.argument("w", "x")
+    made = situation.journal.get(handle.created) if handle is not None and handle.created is not None else None
+    if made is None or data is None or data.value.kind != "thing":
+        return False
+    return made.event.within == situation.event.within
