@@ -11,13 +11,14 @@ import math
 from portadnn.ops.tensor import TransformTensor
 from portadnn.problem import Problem
 
-from ..base import Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg
-from .conv.cpu.common import Tile
+from ..base import Arg, ConstantArg, Device, DeviceInfo, Engine, Launch, Plan, ScalarArg, TensorArg
+from .conv.cpu.common import Defines, Tile
+from .conv.run_time_sizes import as_argument
 from .layouts import Axis, coalesce, offset_expression, place_defines
 
 TILE, ROWS = 32, 8
 X, Y = 0, 1  # tensor positions
-Defines = dict[str, int | str]
+Described = tuple[Defines, tuple[ConstantArg, ...]]
 
 
 def _axes(problem: Problem) -> list[Axis]:
@@ -27,6 +28,10 @@ def _axes(problem: Problem) -> list[Axis]:
 def _both(axes: list[Axis]) -> tuple[Axis, Axis]:
     """Return the axes along which y and x are contiguous."""
     return axes[-1], next(axis for axis in axes if axis.strides[X] == 1)
+
+
+def _batches(rest: list[Axis]) -> Defines:
+    return {"X_BATCH(i)": offset_expression(rest, X, "i"), "Y_BATCH(i)": offset_expression(rest, Y, "i")}
 
 
 class _Transpose(Engine):
@@ -46,30 +51,21 @@ class _Transpose(Engine):
             return "x has no contiguous axis"
         return None
 
-    def more(self, problem: Problem, info: DeviceInfo) -> Defines:
-        """Return what only this schedule's kernel has to know."""
+    def described(self, problem: Problem, info: DeviceInfo, sizes: dict[str, int], rest: list[Axis]) -> Described:
+        """Return the defines of sizes, of the other axes and of this schedule, and further arguments."""
         raise NotImplementedError
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         axes = _axes(problem)
         a, b = _both(axes)
         rest = [axis for axis in axes if axis is not a and axis is not b]
-        defines: Defines = {
-            f"DTYPE_{problem.dtype}": 1,
-            **place_defines(problem),
-            "TILE": self.tile,
-            "SIZE_A": f"{a.size}u",
-            "SIZE_B": f"{b.size}u",
-            "X_STRIDE_A": f"{a.strides[X]}u",
-            "Y_STRIDE_B": f"{b.strides[Y]}u",
-            "X_BATCH(i)": offset_expression(rest, X, "i"),
-            "Y_BATCH(i)": offset_expression(rest, Y, "i"),
-            **self.more(problem, device.info),
-        }
+        sizes = {"SIZE_A": a.size, "SIZE_B": b.size, "X_STRIDE_A": a.strides[X], "Y_STRIDE_B": b.strides[Y]}
+        described, more = self.described(problem, device.info, sizes, rest)
+        defines = {f"DTYPE_{problem.dtype}": 1, **place_defines(problem), "TILE": self.tile, **described}
         kernel = device.compile(f"{self.folder}/tensor/{self.name}.cl", self.name, defines)
         groups = -(-a.size // self.tile) * -(-b.size // self.tile) * math.prod(axis.size for axis in rest)
         real = problem.dtype.accumulator
-        args = (TensorArg(X), TensorArg(Y), ScalarArg(0, real), ScalarArg(1, real))
+        args: tuple[Arg, ...] = (TensorArg(X), TensorArg(Y), ScalarArg(0, real), ScalarArg(1, real), *more)
         launch = Launch(kernel, (groups, 1), self.block, args)
         return Plan(problem, self, 0, device.bind([launch]), (launch,))
 
@@ -87,8 +83,8 @@ class TransposeEngine(_Transpose):
             return f"it needs work-groups of {TILE * ROWS}"
         return super().why_not(problem, info)
 
-    def more(self, problem: Problem, info: DeviceInfo) -> Defines:
-        return {"ROWS": ROWS}
+    def described(self, problem: Problem, info: DeviceInfo, sizes: dict[str, int], rest: list[Axis]) -> Described:
+        return {"ROWS": ROWS, **{name: f"{size}u" for name, size in sizes.items()}, **_batches(rest)}, ()
 
 
 class TransposeCpuEngine(_Transpose):
@@ -107,9 +103,14 @@ class TransposeCpuEngine(_Transpose):
             reason = f"it takes at least {least} elements along both axes"
         return reason
 
-    def more(self, problem: Problem, info: DeviceInfo) -> Defines:
-        span = f"{problem.tensors[X].span}u{'l' if place_defines(problem) else ''}"
-        return {"VW": Tile.of(problem.dtype, info, 1).lanes, "X_SPAN": span}
+    def described(self, problem: Problem, info: DeviceInfo, sizes: dict[str, int], rest: list[Axis]) -> Described:
+        """One text serves all sizes; but those of several other axes are part of it."""
+        sizes["X_SPAN"] = problem.tensors[X].span
+        defines: Defines = {"VW": Tile.of(problem.dtype, info, 1).lanes, **_batches(rest)}
+        if len(rest) <= 1:
+            sizes["X_STRIDE_N"], sizes["Y_STRIDE_N"] = rest[0].strides if rest else (0, 0)
+            defines |= {f"{of}_BATCH(i)": f"((i) * {of}_STRIDE_N)" for of in "XY"}
+        return as_argument({**defines, **sizes}, tuple(sizes))
 
 
 ENGINES = (TransposeEngine(), TransposeCpuEngine())

@@ -9,22 +9,20 @@
 //     v  +------+   registers          v  +------+
 //
 // Host defines: SIZE_A, SIZE_B; X_STRIDE_A (x's step along a), Y_STRIDE_B (y's step along b); X_BATCH(i), Y_BATCH(i) (first
-// element of batch i over all other axes); X_SPAN, elements of x from the first to the last; TILE.
-#include "common/types.h"
-#include "common/lanes.h"
-
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
+// element of batch i over all other axes); X_SPAN, elements of x from the first to the last; TILE. RUN_TIME_SIZES as in conv/cpu.h.
+#include "conv/cpu.h"
 
 // Up to VW elements of x from `at` on; what lies beyond them is read where it is within x
-DEVICE vreal load_few(const GLOBAL T *x, const idx_t at, const idx_t count) {
-    if (at + VW <= X_SPAN) return VLOAD(x, at);
+DEVICE vreal load_few(const GLOBAL T *x, const idx_t at, const idx_t count, const idx_t span) {
+    if (at + VW <= span) return VLOAD(x, at);
     vreal v = VSPLAT(0);
     for (idx_t j = 0; j < count; ++j) LANE(v, j) = LOAD(x, at + j);
     return v;
 }
 
 KERNEL WG_SIZE(1, 1, 1)
-    transpose_cpu(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(T, y), const real alpha, const real beta) {
+    transpose_cpu(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(T, y), const real alpha, const real beta SIZES_GIVEN) {
+    SIZES_BIND
     BIND_RESTRICT(const T, x);
     BIND_RESTRICT(T, y);
     const idx_t tiles_a = (SIZE_A + TILE - 1) / TILE, tiles_b = (SIZE_B + TILE - 1) / TILE;
@@ -33,13 +31,13 @@ KERNEL WG_SIZE(1, 1, 1)
     const idx_t x0 = X_BATCH(batch), y0 = Y_BATCH(batch);
     for (idx_t b = first_b; b < MIN(first_b + TILE, SIZE_B); b += VW)
         for (idx_t a = first_a; a < MIN(first_a + TILE, SIZE_A); a += VW) {
-            const idx_t rows = MIN(SIZE_A - a, VW), columns = MIN(SIZE_B - b, VW);
+            const idx_t rows = MIN(SIZE_A - a, (idx_t)VW), columns = MIN(SIZE_B - b, (idx_t)VW);
             vreal block[VW];
             if (rows == VW && b + VW <= SIZE_B) {
                 UNROLL for (int i = 0; i < VW; ++i) block[i] = VLOAD(x, x0 + (a + i) * X_STRIDE_A + b);
             } else {
                 UNROLL for (int i = 0; i < VW; ++i)
-                    block[i] = i < rows ? load_few(x, x0 + (a + i) * X_STRIDE_A + b, columns) : VSPLAT(0);
+                    block[i] = i < rows ? load_few(x, x0 + (a + i) * X_STRIDE_A + b, columns, X_SPAN) : VSPLAT(0);
             }
             transpose(block);
             if (rows == VW && columns == VW) {

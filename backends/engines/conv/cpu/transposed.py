@@ -64,7 +64,7 @@ def _with_args(launch: Launch, places: Mapping[Arg, Arg], behind: int = 0) -> La
     def moved(arg: Arg) -> Arg:
         if isinstance(arg, WorkspaceArg):
             return replace(arg, offset=arg.offset + behind)
-        return places.get(arg, arg)
+        return arg if isinstance(arg, ConstantArg) else places.get(arg, arg)  # sizes have no hash
 
     return replace(launch, args=tuple(map(moved, launch.args)))
 
