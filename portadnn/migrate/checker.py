@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -18,7 +18,7 @@ from .files import discover
 from .files.copies import below, of_another_project
 from .files.discover import Discovered, Found
 from .files.file_kinds import HEAD, kind_of, mentions_a_library, names_a_function
-from .files.reading import Look, look, read_all
+from .files.reading import Look, looks, read_all
 from .findings import Finding
 from .frontend.found import FoundGraph
 from .frontend.judge import judged
@@ -191,7 +191,7 @@ class _Run:
     def text(self, source: Found, data: bytes) -> Look:
         """Read a source of which only the text is at hand."""
         self.report.sources.add(source.shown, data.decode("utf-8", "replace"))
-        return look(source, self.version_read, text=data)
+        return next(looks([replace(source, stream=None, text=data)], self.version_read, 1))
 
     def program(self, found: Sequence[Look], *, whole: bool) -> None:
         """Follow a program of several sources, and judge it."""

@@ -48,14 +48,14 @@ def test_a_folder_is_read_in_a_stable_order(tmp_path):
 def test_ignored_files_are_those_that_git_ignores(tmp_path):
     """git itself is the judge."""
     ignore = {
-        ".gitignore": "*.tmp.cpp\n/build/\nout/\n!keep.tmp.cpp\ndeep/**/x.cpp\n[\n",
+        ".gitignore": "*.tmp.cpp\n/build/\nout/\n!keep.tmp.cpp\ndeep/**/x.cpp\n[\nodd\\ \nbad\\\n",
         "sub/.gitignore": "!b.tmp.cpp\n*.cu\n\\#odd.cpp\n",
         "sub/deeper/.gitignore": "!c.cu\n",
     }
     sources = (
         *("a.cpp", "a.tmp.cpp", "keep.tmp.cpp", "build/a.cpp", "sub/build/a.cpp", "sub/out/a.cpp", "sub/b.tmp.cpp"),
         *("sub/c.cu", "sub/deeper/c.cu", "sub/deeper/d.cu", "deep/x.cpp", "deep/a/b/x.cpp", "sub/#odd.cpp"),
-        "out/keep.tmp.cpp",
+        *("out/keep.tmp.cpp", "odd /a.cpp", "odd/a.cpp"),
     )
     tree(tmp_path, dict.fromkeys(sources, CALL) | ignore)
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from ..libraries import interesting
-from .reader import read
+from .reader import STARVED, read
 
-__all__ = ["interesting", "read"]
+__all__ = ["STARVED", "interesting", "read"]

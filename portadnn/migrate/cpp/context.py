@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
+from ..limits import Limits
 from ..program import Skipped, Span
 from .expansion import Expanded, Expander
-from .parsing import OutOfTime
 from .text import Text
 
 DEEPEST = 90  # levels of nesting that are followed; beyond, calls are still listed
@@ -40,7 +39,7 @@ class Context:
     file: str
     shift: int = 0
     depth: int = 0
-    deadline: float = float("inf")  # by time.thread_time()
+    limits: Limits = field(default_factory=Limits)
     calls: set[str] = field(default_factory=set)  # of the function that is being read
     found: dict[int, tuple[str, Span, str]] = field(default_factory=dict)  # library calls, by the offset of their name
     skipped: list[Skipped] = field(default_factory=list)
@@ -78,16 +77,6 @@ class Context:
         if self.expanded is not None:
             return self.source(node)
         return self.text.read(node.start_byte + self.shift, node.end_byte + self.shift)
-
-    def check_time(self) -> None:
-        """Stop where reading takes longer than it may.
-
-        Raises
-        ------
-        OutOfTime
-        """
-        if time.thread_time() > self.deadline:
-            raise OutOfTime
 
     def too_deep(self, node: Node) -> None:
         """Note that a part is nested too deeply to be followed."""

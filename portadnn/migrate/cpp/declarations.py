@@ -133,7 +133,7 @@ class Declarations:
         """Read nodes, each with the class around it and the condition that it stands under."""
         while pending:
             node, owner, condition = pending.pop()
-            self.context.check_time()
+            self.context.limits.check()
             kind = node.type
             inner: list[tuple[Node, str, str]] = []
             if kind in _CONTAINERS:

@@ -80,11 +80,11 @@ def _statement_macro(sheet: Sheet, opening: int) -> int | None:
 def _open_block(sheet: Sheet, brackets: Brackets, match: re.Match[bytes], checked: set[int]) -> None:
     """Make ``MACRO(a, { statements });`` a plain block."""
     brace = match.end()
-    end = brackets.partner.get(brace)
-    opening = brackets.around.get(brace)
+    end = brackets.partner(brace)
+    opening = brackets.around(brace)
     if end is None or opening is None or sheet.mask[opening] != 0x28 or sheet.mask.find(b";", brace, end) < 0:
         return
-    closing = brackets.partner.get(opening)
+    closing = brackets.partner(opening)
     if closing is None or not _is_next(sheet.mask, end, closing):
         return
     start = _statement_macro(sheet, opening)
@@ -103,7 +103,7 @@ def _end_statements(sheet: Sheet, brackets: Brackets, checked: set[int]) -> None
         if not before.endswith(b"("):
             continue
         opening = max(0, match.start() - 200) + len(before) - 1
-        inner, outer = brackets.partner.get(match.end() - 1), brackets.partner.get(opening)
+        inner, outer = brackets.partner(match.end() - 1), brackets.partner(opening)
         if inner is None or outer is None or not _is_next(mask, inner, outer):
             continue
         rest = bytes(mask[outer + 1 : outer + 200])
@@ -122,7 +122,7 @@ def _end_macros(sheet: Sheet, brackets: Brackets) -> None:
         opening, closing = match.end("name"), match.end("call") - 1
         if match["name"] in _NOT_MACROS or len(match["next"]) > len(match["indent"]):
             continue  # the body of what may be a loop
-        if brackets.partner.get(opening) == closing and _statement_macro(sheet, opening) is not None:
+        if brackets.partner(opening) == closing and _statement_macro(sheet, opening) is not None:
             sheet.put(match.end("call"), b";")
 
 

@@ -21,6 +21,7 @@ _KEYWORDS = frozenset(b"return else do case throw co_return co_await goto and or
 _NEAR = 200  # bytes before a name that tell what it is there
 _WORD_LENGTH = 64
 _LONGEST = 4000  # bytes of a call that are shown
+MOST = 50_000  # calls of a file that are told of
 _IGNORE = re.compile(rb"portadnn:\s*ignore\b(?:\s*\[([^\]]*)\])?", re.IGNORECASE)
 
 
@@ -37,7 +38,7 @@ def mentions(
     aliases: Mapping[str, str],
     indirect: Iterable[tuple[str, Span, str]] = (),
 ) -> list[tuple[str, Span, str]]:
-    """Return all calls of the libraries.
+    """Return all calls of the libraries, at most `MOST`.
 
     Parameters
     ----------
@@ -54,9 +55,11 @@ def mentions(
     """
     others = [name for name, target in aliases.items() if is_library(last(target)) and name not in own]
     pattern = libraries.called(*(name.encode() for name in others))
-    result = []
+    result: list[tuple[str, Span, str]] = []
     brackets: Brackets | None = None
     for match in pattern.finditer(mask):
+        if len(result) >= MOST:
+            break
         name = match.group(1).decode()
         name = last(aliases.get(name, name))
         if not is_library(name) or name in own:
@@ -65,7 +68,7 @@ def mentions(
             result.append(found[match.start()])
             continue
         brackets = brackets or Brackets(mask)
-        closing = brackets.partner.get(match.end() - 1)
+        closing = brackets.partner(match.end() - 1)
         start = _scope(mask, match.start())
         if not _is_declaration(mask, start, match.end(), closing):
             end = match.end() if closing is None else closing + 1

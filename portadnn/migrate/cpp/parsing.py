@@ -1,12 +1,13 @@
-"""tree-sitter, with a limit on its time."""
+"""tree-sitter, within limits on its time and memory."""
 
 from __future__ import annotations
 
 import functools
-import time
 
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser
+
+from ..limits import Exhausted, Limits
 
 _CHUNK = 1 << 14
 
@@ -16,31 +17,27 @@ def _parser() -> Parser:
     return Parser(Language(tree_sitter_cpp.language()))
 
 
-class OutOfTime(Exception):
-    """Parsing took longer than it may."""
-
-
-def parse(code: bytes, deadline: float) -> Node:
+def parse(code: bytes, limits: Limits) -> Node:
     """Return the root of a text's tree.
 
     Parameters
     ----------
     code : bytes
-    deadline : float
-        When to give up, by ``time.thread_time()``: the rest is then handed over as empty, and the tree thrown away.
+    limits : Limits
+        When they are exceeded, the rest is handed over as empty, and the tree thrown away.
 
     Raises
     ------
-    OutOfTime
+    Exhausted
     """
-    late = False
+    exceeded = ""
 
     def read(offset: int, _: object) -> bytes:
-        nonlocal late
-        late = late or time.thread_time() > deadline
-        return b"" if late else code[offset : offset + _CHUNK]
+        nonlocal exceeded
+        exceeded = exceeded or limits.exceeded(memory=offset >= _CHUNK)
+        return b"" if exceeded else code[offset : offset + _CHUNK]
 
     tree = _parser().parse(read)
-    if late or tree is None:
-        raise OutOfTime
+    if exceeded or tree is None:
+        raise Exhausted(exceeded)
     return tree.root_node

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
 from ..libraries import interesting
+from ..limits import MEMORY, SECONDS, Exhausted, Limits
 from ..program import Function, Skipped, Unit
 from . import directives, merge
 from .conditions import Known
@@ -19,15 +19,16 @@ from .directives import Group
 from .expansion import LONGEST_MACRO, Expander, Foreign, Template, unfolded
 from .macros import Macros
 from .mending import mend
-from .mentions import doubled, floated, given_to_templates, mentions, named, numbers, suppressions
-from .parsing import OutOfTime, parse
+from .mentions import MOST, doubled, floated, given_to_templates, mentions, named, numbers, suppressions
+from .parsing import parse
 from .pointers import pointed
 from .sheet import Variant, base, variants
 from .text import UTF16, Text, count_lines
 
-LARGEST = 4 << 20  # bytes; of branches in branches, 6 MiB take 2.3 GB of memory to follow
-SECONDS = 30.0  # of processor time
+LARGEST = 4 << 20  # bytes
 _INSTANTIATES = re.compile(rb"\btemplate\b[^<;]*<\s*double\s*>")
+STARVED = "took too much memory to read: only searched for calls"
+_EXHAUSTED = {"time": "took too long to read: only searched for calls", "memory": STARVED}
 _ASSIGNMENT = re.compile(rb"[\w.>\s-]+=\s*")
 
 
@@ -42,6 +43,7 @@ def read(
     templates: Foreign | None = None,
     pointers: Mapping[str, str] | None = None,
     seconds: float = SECONDS,
+    memory: int = MEMORY,
 ) -> Unit:
     """Read a source in C, C++ or CUDA; whatever it holds, a unit comes back.
 
@@ -66,6 +68,8 @@ def read(
         Pointers that other files let point to a library's function, each with the function's name.
     seconds : float, optional
         How much of a processor's time it may take; what is not read in that time is searched for calls only.
+    memory : int, optional
+        How many bytes of memory it may take, likewise.
     """
     unit = Unit(file, lines=count_lines(text))
     if b"\0" in text:
@@ -73,7 +77,7 @@ def read(
         unit.skipped.append(Skipped(file, f"not text in UTF-8 or a part of ASCII: {reason}"))
         return unit
     elsewhere = Elsewhere(names, templates or Foreign(), pointers or {}, helpers)
-    _Reading(text, unit, Known(cudnn_version, defines), elsewhere, time.thread_time() + seconds).read()
+    _Reading(text, unit, Known(cudnn_version, defines), elsewhere, Limits(seconds, memory)).read()
     return unit
 
 
@@ -93,17 +97,17 @@ def _for_double(body: bytes) -> bool:
 
 
 class _Reading:
-    """One file: `parse` counts the time of all that is parsed of it."""
+    """One file: `parse` counts the time and memory of all that is parsed of it."""
 
-    def __init__(self, raw: bytes, unit: Unit, known: Known, elsewhere: Elsewhere, deadline: float) -> None:
+    def __init__(self, raw: bytes, unit: Unit, known: Known, elsewhere: Elsewhere, limits: Limits) -> None:
         self.text = Text(raw)
         self.unit = unit
         self.names = elsewhere.names
         self.helpers = elsewhere.helpers
-        self.deadline = deadline
+        self.limits = limits
         self.prepared = directives.prepare(self.text, known)
         self.sheet = base(self.text, self.prepared)
-        self.context = Context(self.text, b"", unit.file, aliases=unit.aliases, deadline=deadline)
+        self.context = Context(self.text, b"", unit.file, aliases=unit.aliases, limits=limits)
         self.context.expander = self._expander(elsewhere.templates)
         unit.aliases.update(elsewhere.pointers)
         unit.aliases.update(pointed(self.text.code))
@@ -130,10 +134,11 @@ class _Reading:
             unit.skipped.append(Skipped(unit.file, f"larger than {LARGEST >> 20} MiB: only searched for calls"))
         else:
             try:
+                self.limits.check(memory=True)
                 Macros(context, unit, self.parse).read(self.prepared.macros)
                 self._variants()
-            except OutOfTime:
-                unit.skipped.append(Skipped(unit.file, "took too long to read: only searched for calls"))
+            except Exhausted as error:
+                unit.skipped.append(Skipped(unit.file, _EXHAUSTED[str(error)]))
         unit.skipped += context.skipped
         own = {f.name for f in unit.functions} | {m.name for m in self.prepared.macros} | {c.name for c in unit.classes}
         own |= {member.name for class_ in unit.classes for member in class_.members}  # in initialisers
@@ -143,6 +148,8 @@ class _Reading:
             mask[macro.start : macro.end] = self.text.mask[macro.start : macro.end]
         indirect = list(context.indirect.values())
         unit.mentions = mentions(self.text, bytes(mask), context.found, own, unit.aliases, indirect)
+        if len(unit.mentions) >= MOST:
+            unit.skipped.append(Skipped(unit.file, f"{MOST:,} calls or more: the others are not told of"))
         unit.handed = frozenset(context.handed)
         unit.asked = unit.handed | context.asked
         unit.suppressions = suppressions(self.text, unit.mentions)
@@ -159,8 +166,8 @@ class _Reading:
         return interesting(self.text.mask) or any(interesting(name.encode()) for name in self.unit.includes)
 
     def parse(self, code: bytes) -> Node:
-        """Parse a piece of text within the file's time."""
-        return parse(code, self.deadline)
+        """Parse a piece of text within the file's limits."""
+        return parse(code, self.limits)
 
     def _variants(self) -> None:
         unit, context = self.unit, self.context
@@ -189,7 +196,7 @@ class _Reading:
         context.checked = mend(variant.sheet, self._assigning())
         context.code = bytes(variant.sheet.code)
         context.shift = context.depth = 0
-        root = parse(context.code, self.deadline)
+        root = parse(context.code, self.limits)
         Declarations(context, target, groups, self.parse).read(root, self.names, self.helpers)
 
 

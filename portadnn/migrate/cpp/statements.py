@@ -97,7 +97,7 @@ class Statements:
         result: list[Statement] = []
         for node in nodes:
             kind = node.type
-            self.context.check_time()
+            self.context.limits.check()
             if kind == "expression_statement":
                 result += self._evaluate(node)
             elif kind in _IGNORED:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -49,42 +51,37 @@ class Text:
         Without comments.
     mask : bytes
         Without comments and without what is in strings; the quotes stay.
-    comments : list of Comment
     """
 
     def __init__(self, raw: bytes) -> None:
         self.raw = raw
-        self.comments: list[Comment] = []
-        code: list[bytes] = []
-        mask: list[bytes] = []
+        self._comments = array("I")  # where they start and end
+        code, mask = bytearray(raw), bytearray(raw)
         position = 0
         if raw.startswith(_BOM):
-            code.append(b"   ")
-            mask.append(b"   ")
             position = len(_BOM)
+            code[:position] = mask[:position] = b"   "
         for match in _HIDDEN.finditer(raw, position):
             start, end = match.span()
-            piece = match.group()
-            between = raw[position:start]
-            code.append(between)
-            mask.append(between)
-            if piece[0] == 0x2F:  # /
-                self.comments.append(Comment(start, end, piece))
-                empty = blanked(piece)
-                code.append(empty)
-                mask.append(empty)
-            else:
-                code.append(piece)
-                mask.append(_without_content(piece))
-            position = end
-        code.append(raw[position:])
-        mask.append(raw[position:])
-        self.code = b"".join(code)
-        self.mask = b"".join(mask)
+            if raw[start] == 0x2F:  # /
+                self._comments.extend((start, end))
+                code[start:end] = mask[start:end] = blanked(match.group())
+            elif end - start > 2:
+                mask[start + 1 : end - 1] = blanked(raw[start + 1 : end - 1])
+        self.code = bytes(code)
+        self.mask = bytes(mask)
+
+    @property
+    def comments(self) -> Iterator[Comment]:
+        """The comments in order."""
+        places = iter(self._comments)
+        return (Comment(start, end, self.raw[start:end]) for start, end in zip(places, places, strict=True))
 
     @cached_property
-    def _starts(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer(rb"\n", self.raw))]
+    def _starts(self) -> array[int]:
+        starts = array("I", [0])  # a list would take nine times as much memory
+        starts.extend(match.end() for match in re.finditer(rb"\n", self.raw))
+        return starts
 
     @cached_property
     def _ascii(self) -> bool:
@@ -147,9 +144,3 @@ class Text:
 def count_lines(raw: bytes) -> int:
     """Return how many lines there are, the last with or without a newline."""
     return raw.count(b"\n") + (1 if raw and not raw.endswith(b"\n") else 0)
-
-
-def _without_content(piece: bytes) -> bytes:
-    if len(piece) < 3:
-        return piece
-    return piece[:1] + blanked(piece[1:-1]) + piece[-1:]

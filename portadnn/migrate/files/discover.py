@@ -44,7 +44,8 @@ class Found:
         How it is called in reports: as it was given, or below what was given.
     kind : {"c++", "python", "log", "recording"}
     path : Path or None
-        Where it is; None of standard input and pipes, of which `stream` is what was not read yet.
+        Where it is; None of standard input and pipes, of which `stream` is what was not read yet, and of what is at
+        hand as a `text`.
     defines : dict of str to str
         Macros of its compiler's command line.
     """
@@ -54,6 +55,17 @@ class Found:
     path: Path | None = None
     defines: Mapping[str, str] = field(default_factory=dict)
     stream: BinaryIO | None = None
+    text: bytes | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has; 0 where that is not known."""
+        if self.text is not None:
+            return len(self.text)
+        try:
+            return 0 if self.path is None else self.path.stat().st_size
+        except OSError:
+            return 0
 
     def open(self) -> BinaryIO:
         """Open it for reading; a pipe can be opened once."""
@@ -70,6 +82,8 @@ class Found:
         OSError
             It cannot be read, or has more than `LARGEST` bytes.
         """
+        if self.text is not None:
+            return self.text
         with self.open() as stream:
             data = stream.read(LARGEST + 1)
         if len(data) > LARGEST:

@@ -34,7 +34,10 @@ class _Pattern:
         included = [pattern.include for pattern in GitIgnoreSpec.from_lines([line]).patterns]
         if included not in ([True], [False]):
             return None
-        text = line.rstrip().removeprefix("!")
+        text = line.rstrip()
+        if (len(text) - len(text.rstrip("\\"))) % 2:
+            text += line[len(text) :][:1]  # a blank that is escaped
+        text = text.removeprefix("!")
         path = text.rstrip("/")
         while path.startswith("**/"):
             path = path[3:]
@@ -118,7 +121,7 @@ def _read(file: Path) -> tuple[_Pattern, ...] | None:
         return None
     good = []
     for line in lines:
-        with contextlib.suppress(BadParam):  # git warns of such a pattern and goes on
+        with contextlib.suppress(BadParam, ValueError):  # git warns of such a pattern and goes on
             check_patterns([line], ".gitignore")
             good.append(_Pattern.read(line))
     return tuple(filter(None, good))

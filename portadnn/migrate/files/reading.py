@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
 import re
@@ -16,11 +17,13 @@ from .. import cpp
 from ..cpp.expansion import PASTES, Foreign, Template, defined, taking_apart
 from ..cpp.text import UTF16, count_lines
 from ..libraries import is_library
+from ..limits import HARD, KEPT, LEAST, MEMORY, NONE, Limits, end_beyond
 from ..program import Skipped, Unit
 from .bases import bases_of, defining
 from .copies import copied
 from .discover import Found
 
+SMALL = 2**13  # bytes of a source that is read in this process: parsing it takes 400 MB at most
 FEW = 2**20  # bytes that one process reads before a second one has started
 BATCH = 2**20  # bytes of a task
 MANY = 100  # sources, in which short names such as Make or Context are met everywhere
@@ -46,6 +49,11 @@ class Look:
     templates: tuple[Template, ...] = ()
     skipped: list[Skipped] = field(default_factory=list)
     copy_of: str = ""
+
+    @property
+    def starved(self) -> bool:
+        """Whether it took more memory to read than it was given."""
+        return self.unit is not None and any(one.reason == cpp.STARVED for one in self.unit.skipped)
 
 
 @dataclass(frozen=True)
@@ -190,15 +198,21 @@ def _is_bound(found: Look, bound: Bound) -> bool:
     return any(name.encode() in bound.names for name in found.unit.left_out)
 
 
-def look(source: Found, version: str | None = None, bound: Bound = NOTHING, *, text: bytes | None = None) -> Look:
+def look(
+    source: Found,
+    version: str | None = None,
+    bound: Bound = NOTHING,
+    memory: int = MEMORY,
+) -> Look:
     """Read one source, if it names a library or what is bound to one; whatever goes wrong is told as skipped."""
     found = Look(source.shown, source.kind)
+    starved = False
     try:
-        text = source.read() if text is None else text
+        text = source.read()
         found.lines = count_lines(text)
         plain = text.replace(b"\0", b"") if text[:2] in UTF16 else text
         if PurePath(source.shown).name in bound.files or cpp.interesting(plain, bound.names):
-            found.unit = _parse(text, source, version, bound)
+            found.unit = _parse(text, source, version, bound, memory)
             found.touched = touched(text)
             found.copy_of = copied(source.shown, text)
         if source.kind != "python" and bound == NOTHING:  # what is bound is known once these are
@@ -210,13 +224,15 @@ def look(source: Found, version: str | None = None, bound: Bound = NOTHING, *, t
     except RecursionError:
         found.skipped.append(Skipped(source.shown, "nested too deeply"))
     except MemoryError:
-        found.skipped.append(Skipped(source.shown, "too little memory to read it"))
+        starved = memory != NONE and source.kind == "c++"
+        if not starved:
+            found.skipped.append(Skipped(source.shown, "too little memory to read it"))
     except Exception as error:  # the rest of the tree is to be checked in any case
         found.skipped.append(Skipped(source.shown, f"cannot be read: {type(error).__name__}: {error}"))
-    return found
+    return look(source, version, bound, NONE) if starved else found
 
 
-def _parse(text: bytes, source: Found, version: str | None, bound: Bound) -> Unit:
+def _parse(text: bytes, source: Found, version: str | None, bound: Bound, memory: int) -> Unit:
     if source.kind == "python":
         from ..python import source as python_source
 
@@ -231,6 +247,7 @@ def _parse(text: bytes, source: Found, version: str | None, bound: Bound) -> Uni
         helpers=bound.helpers,
         templates=bound.foreign(source.shown),
         pointers=bound.pointers,
+        memory=memory,
     )
 
 
@@ -250,23 +267,25 @@ def touched(text: bytes) -> int:
 _BOUND: list[Bound] = []  # of a process that reads: given once, not with each task
 
 
-def _begin(bound: Bound) -> None:
-    """Begin a process that reads."""
+def _begin(bound: Bound, memory: int) -> None:
+    """Begin a process that reads, and that the parser may end."""
     _BOUND.append(bound)
+    faulthandler.disable()
+    end_beyond(HARD * memory)
 
 
-def _batch(sources: Sequence[Found], version: str | None) -> list[Look]:
-    return [_in_time(source, version, _BOUND[-1]) for source in sources]
+def _batch(sources: Sequence[Found], version: str | None, memory: int) -> list[Look]:
+    return [_in_time(source, version, _BOUND[-1], memory) for source in sources]
 
 
-def _in_time(source: Found, version: str | None, bound: Bound) -> Look:
+def _in_time(source: Found, version: str | None, bound: Bound, memory: int) -> Look:
     """Read a source in a process of its own, which may be interrupted."""
     if not hasattr(signal, "setitimer"):
-        return look(source, version, bound)
+        return look(source, version, bound, memory)
     before = signal.signal(signal.SIGALRM, _late)
     signal.setitimer(signal.ITIMER_REAL, LIMIT)
     try:
-        return look(source, version, bound)
+        return look(source, version, bound, memory)
     except TimeoutError:  # between two steps of reading; within them it is told as skipped
         return Look(source.shown, source.kind, skipped=[Skipped(source.shown, _LATE)])
     finally:
@@ -286,26 +305,41 @@ def looks(
     done: Callable[[int], None] = lambda count: None,
 ) -> Iterator[Look]:
     """Yield what reading each source gave, in any order."""
-    jobs = jobs or (1 if sum(map(_size, sources)) < FEW else cores())
-    if jobs == 1:
+    sizes = [source.size for source in sources]
+    kept = Limits(memory=KEPT)
+    jobs = jobs or (1 if sum(sizes) < FEW else cores())
+    if jobs == 1 and max(sizes, default=0) <= SMALL:
         for source in sources:
-            yield look(source, version, bound)
+            yield _unread(source) if kept.exceeded() else look(source, version, bound)
             done(1)
         return
     batches = list(_batches(sources))
-    broken: list[list[Found]] = []
-    with _pool(min(jobs, len(batches)), bound) as pool:
-        futures = {pool.submit(_batch, batch, version): batch for batch in batches}
+    again: list[list[Found]] = []  # one at a time
+    jobs = min(jobs, len(batches))
+    memory = max(LEAST, MEMORY // jobs)
+    with _pool(jobs, bound, memory) as pool:
+        futures = {pool.submit(_batch, batch, version, memory): batch for batch in batches}
         for future in as_completed(futures):
-            found = _result(future)
+            batch = futures[future]
+            found = [_unread(source) for source in batch] if future.cancelled() else _result(future)
             if found is None:  # this or another one ended its process
-                broken.append(futures[future])
-            else:
-                done(len(found))
-                yield from found
-    for batch in broken:
-        yield from _apart(batch, version, bound)
+                again.append(batch)
+                continue
+            starved = {one.name for one in found if one.starved and memory < MEMORY}
+            again += [[source] for source in batch if source.shown in starved]
+            done(len(found) - len(starved))
+            yield from (one for one in found if one.name not in starved)
+            if kept.exceeded():
+                for waiting in futures:
+                    waiting.cancel()
+    for batch in again:
+        yield from map(_unread, batch) if kept.exceeded() else _apart(batch, version, bound, tried=len(batches) == 1)
         done(len(batch))
+
+
+def _unread(source: Found) -> Look:
+    """Return what is told of a source for which no memory is left."""
+    return Look(source.shown, source.kind, skipped=[Skipped(source.shown, "not read: the others take all the memory")])
 
 
 def cores() -> int:
@@ -313,11 +347,11 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _pool(jobs: int, bound: Bound) -> ProcessPoolExecutor:
+def _pool(jobs: int, bound: Bound, memory: int = MEMORY) -> ProcessPoolExecutor:
     # Forked processes have the modules and the rules already, and do not run a caller's script again.
     forks = "fork" in multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("fork" if forks else None)
-    return ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(bound,))
+    return ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(bound, memory))
 
 
 def _result(future: Future[list[Look]]) -> list[Look] | None:
@@ -327,12 +361,13 @@ def _result(future: Future[list[Look]]) -> list[Look] | None:
         return None
 
 
-def _apart(batch: list[Found], version: str | None, bound: Bound) -> list[Look]:
-    """Read sources one of which may end the process: halves of them, until it is found."""
-    with _pool(1, bound) as pool:
-        found = _result(pool.submit(_batch, batch, version))
-    if found is not None:
-        return found
+def _apart(batch: list[Found], version: str | None, bound: Bound, *, tried: bool = False) -> list[Look]:
+    """Read sources one of which may end the process: halves of them, until it is found; `tried` of those that did."""
+    for memory in (MEMORY, NONE)[tried : 1 + (len(batch) == 1)]:  # what cannot be parsed is searched for calls
+        with _pool(1, bound) as pool:
+            found = _result(pool.submit(_batch, batch, version, memory))
+        if found is not None:
+            return found
     if len(batch) == 1:
         reason = Skipped(batch[0].shown, "reading it ended the process: nested too deeply, or too large")
         return [Look(batch[0].shown, batch[0].kind, skipped=[reason])]
@@ -344,7 +379,7 @@ def _batches(sources: Sequence[Found]) -> Iterator[list[Found]]:
     """Yield sources together, the largest first, so that no process waits long for another at the end."""
     batch: list[Found] = []
     size = 0
-    sizes = {id(source): _size(source) for source in sources}
+    sizes = {id(source): source.size for source in sources}
     for source in sorted(sources, key=lambda one: sizes[id(one)], reverse=True):
         batch.append(source)
         size += sizes[id(source)] + 4096
@@ -353,10 +388,3 @@ def _batches(sources: Sequence[Found]) -> Iterator[list[Found]]:
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _size(source: Found) -> int:
-    try:
-        return 0 if source.path is None else source.path.stat().st_size
-    except OSError:
-        return 0

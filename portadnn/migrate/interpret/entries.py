@@ -8,6 +8,7 @@ from functools import partial
 
 from ..events import Argument
 from ..frontend.found import FoundGraph
+from ..limits import FOLLOWING, Limits
 from ..model.listener import Listener
 from ..model.state import State
 from ..model.symbols import is_integer
@@ -41,6 +42,7 @@ class Walk(Statements):
         self.most_steps = _MOST_STEPS
         self.started: set[int] = set()  # functions that were followed by themselves
         self.use = ""
+        self.limits = Limits(memory=FOLLOWING)
 
     def all(self) -> None:
         """Follow everything, then tell of the calls that were not reached."""
@@ -184,6 +186,9 @@ class Walk(Statements):
         self.frame = Frame(0, known.unit, known.label)
         self.started.add(id(known))
         result = UNKNOWN
+        if self.limits.exceeded():
+            self._skip(known, "too little memory is left to follow it")
+            return result
         try:
             result = self.follow(known, (), None, this)
         except OutOfSteps:

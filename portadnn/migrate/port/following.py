@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .. import cpp, interpret
+from .. import interpret
 from ..events import Event
 from ..files.discover import Found
 from ..files.reading import read_all
@@ -48,8 +48,7 @@ class Followed:
 
 def follow(texts: Mapping[str, bytes], target: str) -> Followed:
     """Follow and judge sources, by name, that belong together."""
-    version = _version(target)
-    return _judged([cpp.read(text, name, cudnn_version=version) for name, text in texts.items()], target)
+    return of_files([Found(name, "c++", text=text) for name, text in texts.items()])(texts, target)
 
 
 def _version(target: str) -> str | None:

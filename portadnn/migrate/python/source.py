@@ -7,10 +7,11 @@ import io
 import re
 import tokenize
 import warnings
-from collections.abc import Collection
+from array import array
+from collections.abc import Collection, Iterator
 
 from ..cpp.mentions import suppressions
-from ..cpp.text import Comment, Text, count_lines
+from ..cpp.text import Text, count_lines
 from ..libraries import is_library, named
 from ..program import Block, Class, Declare, Function, Skipped, Span, Unit
 from .syntax import Translator, called_name, names_assigned
@@ -27,23 +28,23 @@ class PythonText(Text):
 
     def __init__(self, raw: bytes) -> None:
         self.raw = raw
-        self.comments = list(self._comments())
+        self._comments = array("I", self._places())
         code = bytearray(raw)
         for comment in self.comments:
             code[comment.start : comment.end] = b" " * (comment.end - comment.start)
         self.code = self.mask = bytes(code)
 
-    def _comments(self) -> list[Comment]:
-        found = []
+    def _places(self) -> Iterator[int]:
+        """Yield where comments start and end."""
         try:
             for token in tokenize.tokenize(io.BytesIO(self.raw).readline):
                 if token.type == tokenize.COMMENT:
                     line, column = token.start
                     start = self.line_start(line) + len(token.line[:column].encode())
-                    found.append(Comment(start, start + len(token.string.encode()), token.string.encode()))
+                    yield start
+                    yield start + len(token.string.encode())
         except (tokenize.TokenError, SyntaxError, ValueError, IndexError):
             pass  # the comments up to there
-        return found
 
     def node_span(self, node: ast.expr | ast.stmt) -> Span:
         """Return where a node of the syntax tree stands."""
