@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import helper
 import numpy as np
@@ -11,9 +12,11 @@ from host_cuda_device import COMPILER, HostCuda
 
 from portadnn.enums import DataType
 from portadnn_backends.base import TensorArg
-from portadnn_backends.engines.gemm import planes
+from portadnn_backends.engines import kernel_engines
+from portadnn_backends.engines.gemm import by_graph, planes
 from portadnn_backends.engines.gemm.operands import Matrix
 from portadnn_backends.engines.gemm.product import Gemm
+from portadnn_backends.fusion.product import choice
 
 SIZES = ((1, 1, 1), (7, 5, 3), (65, 130, 17), (33, 70, 64), (6, 64, 600), (3, 257, 0), (128, 64, 32))
 GAP = 3  # elements between rows, and before a matrix
@@ -118,3 +121,33 @@ def test_by_three_products(name, tmp_path, monkeypatch):
     product = view(hosts[0], a, m, k, batches).astype(float) @ view(hosts[1], b, k, n, batches).astype(float)
     want[...] = product + want if accumulate else product
     np.testing.assert_allclose(hosts[2], before, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no g++")
+@pytest.mark.parametrize("turned", [(False, True), (False, False), (True, False)], ids=str)
+def test_halves_by_graphs(turned, tmp_path, monkeypatch):
+    """By the kernels of graphs: sums of either type; what lies between rows is left alone."""
+    monkeypatch.setattr(by_graph, "_FEWEST", 0)
+    engines = [engine for engine in kernel_engines() if engine.name.startswith("tensor_core")]
+    monkeypatch.setattr(choice, "kernel_engines", lambda: engines)
+    (m, n, k), (a_turned, b_turned), accumulate, batches = (72, 136, 96), turned, turned[0], 1 + turned[1]
+    device = HostCuda(tmp_path, ("wgmma",))
+    device.info = replace(device.info, max_allocation=1 << 30)
+    stored = not accumulate
+    a, a_size = place(0, m, k, a_turned, batches, True, 8)
+    b, b_size = place(1, k, n, b_turned, batches, True, 8)
+    c, c_size = place(2, m, n, False, batches, stored, 8)
+    rng = np.random.default_rng(n)
+    types = np.float16, np.float16, np.float16 if stored else np.float32
+    hosts = [rng.integers(-3, 4, size).astype(t) for size, t in zip((a_size, b_size, c_size), types, strict=True)]
+    before = hosts[2].copy()
+    gemm = Gemm(DataType.HALF, m, n, k, a, b, c, batches, accumulate)
+    assert by_graph.OnWarpgroups.of(gemm, device.info) is not None
+    launches = list(gemm.launches(device, 256))
+    assert "conv_mma" in {launch.kernel.name for launch in launches}
+    workspace = np.full(256 + gemm.workspace(device.info), 0xFF, np.uint8)
+    device.bind(launches)(hosts, (), workspace)
+    want = view(before, c, m, n, batches)
+    product = view(hosts[0], a, m, k, batches).astype(float) @ view(hosts[1], b, k, n, batches).astype(float)
+    want[...] = product + want if accumulate else product
+    np.testing.assert_array_equal(hosts[2], before)

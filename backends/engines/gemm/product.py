@@ -10,6 +10,7 @@ from ...base import Device, DeviceInfo, Launch
 from ..conv.gemm_tiles import TILES
 from ..conv.matrix_units import MMA, Unit, unit_of
 from ..conv.tensor_core_tiles import Product, choices
+from .by_graph import OnWarpgroups
 from .cpu import OnCpu
 from .gpu import OnGpu, local_bytes
 from .matrix_cores import OnMatrixCores
@@ -40,7 +41,10 @@ class Gemm(Terms):
     def _work(self) -> bool:
         return self.m * self.n * self.batches > 0 and not (self.k == 0 and self.accumulate)
 
-    def _gpu(self, info: DeviceInfo) -> OnGpu | OnMatrixCores | OnPlanes | OnTensorCores:
+    def _gpu(self, info: DeviceInfo) -> OnGpu | OnMatrixCores | OnPlanes | OnTensorCores | OnWarpgroups:
+        by_warpgroups = OnWarpgroups.of(self, info)
+        if by_warpgroups is not None:
+            return by_warpgroups
         unit = unit_of(info)
         if unit is MMA and self.dtype in (DataType.HALF, DataType.BFLOAT16) and min(self.m, self.n) >= _LEAST:
             found_here = (OnTensorCores(self, tile, s) for tile in MMA_TILES for s in split_choices(self.k // BK_MMA))

@@ -18,8 +18,8 @@ from ...attention.operands import Operands
 from ...base import Arg, ConstantArg, Device, Launch, WorkspaceArg
 from ..gemm.operands import Matrix, int32
 from ..gemm.product import Gemm
+from ..inner_graphs import Sizing, Tensors, node
 from ..inner_plans import Place, moved
-from .graphs import Sizing, Tensors, node
 from .rows import ATTENTION, Pass
 
 _SURE = 1 - 2.0**-32  # drops every number, as far as words tell

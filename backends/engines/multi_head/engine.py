@@ -14,9 +14,10 @@ from portadnn.ops.attention.problems import (
 from portadnn.problem import Problem
 
 from ...base import Device, DeviceInfo, Engine, Launch, Plan, roofline
+from ..gemm.by_graph import Block
 from ..inner_plans import Place
 from .attend import Bounds, attention
-from .products import Block, Product
+from .products import Product
 from .rows import POST, Pass
 from .sums import BiasSums
 

@@ -13,10 +13,11 @@ from portadnn.problem import TensorSpec
 
 from ...base import Arg, ConstantArg, Device, DeviceInfo, Launch, TensorArg, WorkspaceArg
 from ...philox import keep_words
+from ..gemm.by_graph import Block
 from ..gemm.operands import int32, int64
 from ..inner_plans import Place
 from ..rounding import ceil_div, round_up
-from .products import Block, alignment_of
+from .products import alignment_of
 
 Defines = dict[str, int | float | str]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from portadnn.problem import ALIGNMENT
 
 from ...base import MOST_COUNTERS, Arg, CountersArg, Device, Launch
+from ..gemm.by_graph import Block
 from ..gemm.operands import int32, int64
 from ..rounding import ceil_div
-from .products import Block
 from .rows import Defines, Pass
 
 _FILE = "shared/attention/bias_sums.cl"

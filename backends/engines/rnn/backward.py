@@ -46,6 +46,8 @@ class Backward(Pass):
         rows = self.sequence.rows * network.directions
         self.rounded_gates = self.scratch(rows * self.pitch if isinstance(self.tile, MmaTile) else 1, self.dtype)
         self.between = self.scratch(self.rows_of(1) if network.layers > 1 else 1)
+        self.slots = network.directions * network.mode.slots * network.hidden
+        self.halved_gates = self.halved_room(self.slots)
         twice = self.rounded and network.directions > 1 and network.inputs(0) > 0
         self.sum = self.scratch(self.sequence.rows * network.features) if twice else self.tensor("dx")
         self.more_scratch()
@@ -59,13 +61,14 @@ class Backward(Pass):
             return
         to = self.sum if layer == 0 else self.between
         for d in range(network.directions):
-            place = (self.tensor("reserve"), self.kept.gates(layer) + d * slots)
+            gates: Place = (self.halved_gates, 0) if self.halves else (self.tensor("reserve"), self.kept.gates(layer))
+            place = gates[0], gates[1] + d * slots
             yield Gemm(
                 self.dtype,
                 self.sequence.rows,
                 inputs,
                 network.mode.gates * network.hidden,
-                self.matrix(place, slots, pitch=network.directions * slots),
+                self.matrix(place, slots, pitch=self.slots, stored=self.halves),
                 self.matrix((self.tensor("w"), network.matrix(layer, d, False)), inputs, stored=True),
                 Matrix(to, 0, inputs, stored=to == self.tensor("dx")),
                 accumulate=d > 0,
@@ -83,6 +86,9 @@ class Backward(Pass):
             yield from self._steps(device, layer)
             yield from self._finish(device, layer)
             yield from self.after_steps(device, layer)
+            if network.inputs(layer):
+                reserve = self.tensor("reserve"), self.kept.gates(layer)
+                yield from self.halved(device, reserve, self.slots, self.halved_gates)
             for gemm in self.gemms(layer):
                 yield from gemm.launches(device, self.products)
             if layer and self.kept.dropout:

@@ -41,6 +41,7 @@ class Forward(Pass):
             self._gates = self.scratch(self.rows_of(network.mode.slots))
             self._cells = self.scratch(self.rows_of(1) if self.lstm else 1)
             self._hidden = [self.scratch(self.rows_of(1)) for _ in range(min(network.layers - 1, 2))]
+        self.lower = self.halved_room(network.width if network.layers > 1 else 0)
         self.more_scratch()
         self.products = self.gemm_scratch(gemm for layer in range(network.layers) for gemm in self.all_gemms(layer))
 
@@ -66,17 +67,24 @@ class Forward(Pass):
             return self.tensor("reserve"), self.problem.kept.hidden(layer)
         return self._hidden[layer % 2], 0
 
+    def below_of(self, layer: int) -> Place:
+        """Return where what a layer, not the first, reads lies."""
+        return self.below(layer) if self.drops else self.outputs(layer - 1)
+
+    def _read(self, layer: int) -> Place:
+        """Return where what the product of a layer's input reads lies."""
+        if layer == 0:
+            return self.tensor("x"), 0
+        return (self.lower, 0) if self.halves else self.below_of(layer)
+
     def gemms(self, layer: int) -> Iterator[Gemm]:
         """Return the product of a layer's input, unless it has no matrix."""
         network = self.network
         inputs, rows = network.inputs(layer), network.mode.gates * network.hidden
         if not inputs:
             return
-        below = (
-            self.matrix((self.tensor("x"), 0), inputs, stored=True)
-            if layer == 0
-            else self.matrix(self.below(layer) if self.drops else self.outputs(layer - 1), inputs)
-        )
+        stored = layer == 0 or self.halves
+        below = self.matrix(self._read(layer), inputs, stored=stored)
         first = network.matrix(layer, 0, False)
         w = self.matrix((self.tensor("w"), first), inputs, stored=True).turned
         slots = network.mode.slots * network.hidden
@@ -109,6 +117,8 @@ class Forward(Pass):
             size = network.directions * slots * network.hidden
             yield self.elements(device, "rnn_bias", (self.tensor("w"), self.bias, *first), size, self.bias_defines())
             if network.inputs(layer):
+                if layer:
+                    yield from self.halved(device, self.below_of(layer), network.width, self.lower)
                 for gemm in self.gemms(layer):
                     yield from gemm.launches(device, self.products)
             else:

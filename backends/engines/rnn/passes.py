@@ -12,6 +12,7 @@ from portadnn.ops.rnn.layout import RNNMode
 from portadnn.ops.rnn.problems import RNN
 
 from ...base import Arg, ConstantArg, CountersArg, Device, DeviceInfo, Kernel, Launch, TensorArg, WorkspaceArg
+from ..gemm.by_graph import is_large
 from ..gemm.operands import Matrix, aligned, int32, int64
 from ..gemm.product import Gemm
 from ..rounding import ceil_div, round_up
@@ -19,6 +20,7 @@ from .mma_steps import STEP_K, MmaTile, mma_tile
 from .steps import CpuTile, Defines, GpuTile, cell_defines, clip_defines, cpu_tile, gpu_tile
 
 Place = tuple[TensorArg | WorkspaceArg, int]  # memory, and elements before the first
+Rows = tuple[Place, int, bool]  # memory, elements from one row to the next, and whether it holds the storage type
 
 PREPARE = "shared/rnn/prepare.cl"
 DROPOUT = "shared/rnn/dropout.cl"
@@ -81,6 +83,22 @@ class Pass:
         """Return where a layer's part of a state begins."""
         return layer * self.network.directions * self.sequence.batch * self.network.hidden
 
+    @property
+    def halves(self) -> bool:
+        """Whether products over all rows get operands that are rounded to the storage type, for Hopper's warpgroups."""
+        network = self.network
+        sizes = self.sequence.rows, network.mode.gates * network.hidden, network.hidden, network.directions
+        return self.rounded and is_large(*sizes, self.info)
+
+    def halved_room(self, numbers: int) -> WorkspaceArg:
+        """Return room for so many numbers of each row that are rounded for products, if they are."""
+        return self.scratch(self.sequence.rows * numbers if self.halves else 1, self.dtype)
+
+    def halved(self, device: Device, from_: Place, numbers: int, to: WorkspaceArg) -> Iterator[Launch]:
+        """Return the launch that rounds rows of so many numbers for products, if they are."""
+        if self.halves:
+            yield self.copied(device, self.sequence.rows, numbers, (from_, numbers, False), ((to, 0), numbers, True))
+
     def rows_of(self, numbers: int) -> int:
         """Return the size of a tensor with that many numbers for each unit, direction and row."""
         return self.sequence.rows * self.network.units * numbers
@@ -142,6 +160,16 @@ class Pass:
         kernel = device.compile(PREPARE, name, defines)
         groups, items = (ceil_div(size, _CHUNK), 1) if self.cpu else (ceil_div(size, 256), 256)
         return Launch(kernel, (groups,), (items,), (*args, int64(size)))
+
+    def copied(self, device: Device, count: int, numbers: int, from_: Rows, to: Rows, *, add: bool = False) -> Launch:
+        """Return the launch that copies rows of so many numbers, or adds them to others."""
+        more: Defines = {
+            name: 1 for name, told in (("FROM_STORED", from_[2]), ("TO_STORED", to[2]), ("ADD", add)) if told
+        }
+        memory = from_[0][0], to[0][0]
+        places = from_[0][1], from_[1], to[0][1], to[1]
+        args = (*memory, *map(int64, places), int32(numbers), int32(0))
+        return self.elements(device, "rnn_rows", args, count * numbers, more)
 
     def initial(self, device: Device, name: str, to: WorkspaceArg) -> Launch:
         """Return the launch that fills a state with a tensor's numbers, or with zeros where there is none."""

@@ -13,15 +13,12 @@ from dataclasses import replace
 from portadnn.ops.rnn.layout import Step
 
 from ...base import Device, Launch, TensorArg, WorkspaceArg
-from ..gemm.operands import Matrix, int32, int64
+from ..gemm.operands import Matrix
 from ..gemm.product import Gemm
 from .backward import Backward
 from .forward import Forward
-from .passes import Pass, Place
-from .steps import Defines
+from .passes import Pass, Place, Rows
 from .weights import runs
-
-Rows = tuple[Place, int, bool]  # memory, elements from one row to the next, and whether it holds the storage type
 
 
 def ends(steps: list[Step]) -> list[tuple[int, int, int]]:
@@ -65,16 +62,6 @@ class _Projected(Pass):
         """Return the gates of all rows, those of a direction first."""
         slots = self.network.mode.slots * self.network.hidden
         return Matrix(*place, self.network.directions * slots, batch=slots)
-
-    def copied(self, device: Device, count: int, numbers: int, from_: Rows, to: Rows, *, add: bool = False) -> Launch:
-        """Return the launch that copies rows of so many numbers, or adds them to others."""
-        more: Defines = {
-            name: 1 for name, told in (("FROM_STORED", from_[2]), ("TO_STORED", to[2]), ("ADD", add)) if told
-        }
-        memory = from_[0][0], to[0][0]
-        places = from_[0][1], from_[1], to[0][1], to[1]
-        args = (*memory, *map(int64, places), int32(numbers), int32(0))
-        return self.elements(device, "rnn_rows", args, count * numbers, more)
 
     def state_rows(self, name: str, layer: int, direction: int, sequence: int) -> Rows:
         """Return rows of a hidden state from a sequence on."""

@@ -87,7 +87,8 @@ class GpuTile:
         groups = ceil_div(rows, self.bm) * self.panels(hidden) * directions
         waves = ceil_div(groups, max(info.compute_units, 1))
         slices = ceil_div(depth, self.parts * self.bk)
-        return waves * max(self.bm * self.bn * depth / 110, slices * _SLICE_CLOCKS) + 1500
+        rate = 110 if self.tm == 4 else 132  # more of a slice is in registers
+        return waves * max(self.bm * self.bn * depth / rate, slices * _SLICE_CLOCKS) + 1500
 
     def defines(self, vector: bool) -> Defines:
         """Return the sizes, and whether four neighbours of a state are aligned."""
@@ -119,6 +120,7 @@ _SLICE_CLOCKS = 200  # what a slice takes at least
 _GPU_TILES = (
     (64, 64, 4, 4, 1),
     (64, 64, 4, 4, 2),
+    (32, 64, 8, 4, 2),
     (32, 64, 4, 4, 2),
     (32, 64, 4, 4, 4),
     (32, 32, 4, 4, 4),

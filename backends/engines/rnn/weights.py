@@ -42,7 +42,10 @@ class Weights(Pass):
     def __init__(self, problem: RNNBackwardWeights, info: DeviceInfo) -> None:
         super().__init__(problem, info)
         self.kept = problem.kept
-        self.previous = self.scratch(self.rows_of(1))
+        self.slots = self.network.directions * self.network.mode.slots * self.network.hidden
+        self.previous = self.scratch(self.rows_of(1), self.dtype if self.halves else None)
+        self.gates = self.halved_room(self.slots)
+        self.lower = self.halved_room(self.network.width)
         self.products = self.gemm_scratch(gemm for layer in range(self.network.layers) for gemm in self.gemms(layer))
 
     def hidden(self, layer: int) -> Place:
@@ -55,17 +58,18 @@ class Weights(Pass):
         """Return dw[gates * hidden, columns] += (gradients of slots)' source, of both directions."""
         network = self.network
         slots = network.mode.slots * network.hidden
-        gradients = Matrix(
-            self.tensor("reserve"),
-            self.kept.gates(layer) + slot * network.hidden,
-            1,
-            network.directions * slots,
-            slots,
-        )
+        arg, start = (self.gates, 0) if self.halves else (self.tensor("reserve"), self.kept.gates(layer))
+        gradients = Matrix(arg, start + slot * network.hidden, 1, self.slots, slots, stored=self.halves)
         to = self.parameters("dw", layer, first, columns)
         rows = gates * network.hidden
         k = self.sequence.rows
         return Gemm(self.dtype, rows, columns, k, gradients, source, to, network.directions, accumulate=True)
+
+    def _read(self, layer: int) -> Place:
+        """Return where what a layer read lies."""
+        if layer == 0:
+            return self.tensor("x"), 0
+        return (self.lower, 0) if self.halves else self.below(layer)
 
     def gemms(self, layer: int) -> Iterator[Gemm]:
         """Return the products of a layer's W, R and P."""
@@ -73,10 +77,9 @@ class Weights(Pass):
         mode, hidden = network.mode, network.hidden
         inputs = network.inputs(layer)
         if inputs:
-            x: Place = (self.tensor("x"), 0) if layer == 0 else self.below(layer)
-            source = self.matrix(x, inputs, stored=layer == 0)
+            source = self.matrix(self._read(layer), inputs, stored=layer == 0 or self.halves)
             yield self._gemm(layer, 0, mode.gates, source, network.matrix(layer, 0, False), inputs)
-        previous = Matrix(self.previous, 0, network.width, batch=network.output)
+        previous = Matrix(self.previous, 0, network.width, batch=network.output, stored=self.halves)
         first = network.matrix(layer, 0, True)
         if mode is RNNMode.GRU:
             yield self._gemm(layer, 0, 2, previous, first, hidden)
@@ -100,6 +103,9 @@ class Weights(Pass):
         for layer in range(self.network.layers):
             for direction in range(self.network.directions):
                 yield from self._previous(device, layer, direction)
+            yield from self.halved(device, (self.tensor("reserve"), self.kept.gates(layer)), self.slots, self.gates)
+            if layer:
+                yield from self.halved(device, self.below(layer), self.network.width, self.lower)
             for gemm in self.gemms(layer):
                 yield from gemm.launches(device, self.products)
             if self.network.bias_mode.count:
@@ -120,6 +126,8 @@ class Weights(Pass):
             numbers = (start, pitch, row * width + direction * hidden, width)
             args = (from_, self.previous, *map(int64, numbers), int32(hidden), int32(zero))
             more: Defines = {"FROM_STORED": 1} if stored else {}
+            if self.halves:
+                more["TO_STORED"] = 1
             yield self.elements(device, "rnn_rows", args, count * hidden, more)
 
     def _biases(self, device: Device, layer: int) -> Launch:

@@ -9,7 +9,7 @@ from portadnn.graph.data_types import data_type, of_problem
 from portadnn.graph.node import KINDS, REQUIRED
 from portadnn.graph.operation_graph import Operation, OperationGraph, TensorInfo
 
-from ..inner_plans import Place
+from .inner_plans import Place
 
 
 class Tensors:
