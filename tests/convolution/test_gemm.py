@@ -13,7 +13,7 @@ from host_cuda_device import COMPILER, HostCuda
 from portadnn.enums import DataType
 from portadnn_backends.base import TensorArg
 from portadnn_backends.engines import kernel_engines
-from portadnn_backends.engines.gemm import by_graph, planes
+from portadnn_backends.engines.gemm import by_convolution, by_graph
 from portadnn_backends.engines.gemm.operands import Matrix
 from portadnn_backends.engines.gemm.product import Gemm
 from portadnn_backends.fusion.product import choice
@@ -101,7 +101,7 @@ WAYS = {  # sizes, and whether A and B are turned: sums along both operands' lin
 @pytest.mark.parametrize("name", WAYS)
 def test_by_three_products(name, tmp_path, monkeypatch):
     """Hopper's warpgroups, on the host: as exact as float32, and what lies between rows is left alone."""
-    monkeypatch.setattr(planes, "_FEWEST", 0)
+    monkeypatch.setattr(by_convolution, "_FEWEST", 0)
     (m, n, k), a_turned, b_turned, accumulate, batches = WAYS[name]
     device = HostCuda(tmp_path, ("wgmma",))
     a, a_size = place(0, m, k, a_turned, batches, True, 4)
@@ -111,8 +111,8 @@ def test_by_three_products(name, tmp_path, monkeypatch):
     hosts = [rng.standard_normal(size).astype(np.float32) for size in (a_size, b_size, c_size)]
     before = hosts[2].astype(float)
     gemm = Gemm(DataType.FLOAT, m, n, k, a, b, c, batches, accumulate)
-    assert planes.OnPlanes.of(gemm, device.info) is not None
-    monkeypatch.setattr(planes.OnPlanes, "seconds", lambda self, info: 0.0)
+    assert by_convolution.OnConvolution.of_floats(gemm, device.info) is not None
+    monkeypatch.setattr(by_convolution.OnConvolution, "seconds", lambda self, info: 0.0)
     launches = list(gemm.launches(device, 256))
     assert {launch.kernel.name for launch in launches} & {"conv_mma_image_planes", "conv_mma_filter_planes"}
     workspace = np.full(256 + gemm.workspace(device.info), 0xFF, np.uint8)
@@ -145,6 +145,31 @@ def test_halves_by_graphs(turned, tmp_path, monkeypatch):
     assert by_graph.OnWarpgroups.of(gemm, device.info) is not None
     launches = list(gemm.launches(device, 256))
     assert "conv_mma" in {launch.kernel.name for launch in launches}
+    workspace = np.full(256 + gemm.workspace(device.info), 0xFF, np.uint8)
+    device.bind(launches)(hosts, (), workspace)
+    want = view(before, c, m, n, batches)
+    product = view(hosts[0], a, m, k, batches).astype(float) @ view(hosts[1], b, k, n, batches).astype(float)
+    want[...] = product + want if accumulate else product
+    np.testing.assert_array_equal(hosts[2], before)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no g++")
+@pytest.mark.parametrize(("batches", "accumulate"), [(1, True), (2, False)])
+def test_halves_across_sums(batches, accumulate, tmp_path, monkeypatch):
+    """Both operands lie across K: by the kernels of filter gradients."""
+    monkeypatch.setattr(by_convolution, "_FEWEST", 0)
+    m, n, k = 72, 136, 96
+    device = HostCuda(tmp_path, ("wgmma",))
+    device.info = replace(device.info, max_allocation=1 << 30)
+    a, a_size = place(0, m, k, True, batches, True, 0)
+    b, b_size = place(1, k, n, False, batches, True, 0)
+    c, c_size = place(2, m, n, False, batches, True, 8)
+    rng = np.random.default_rng(n)
+    hosts = [rng.integers(-3, 4, size).astype(np.float16) for size in (a_size, b_size, c_size)]
+    before = hosts[2].copy()
+    gemm = Gemm(DataType.HALF, m, n, k, a, b, c, batches, accumulate)
+    launches = list(gemm.launches(device, 256))
+    assert "conv_mma_filter" in {launch.kernel.name for launch in launches}
     workspace = np.full(256 + gemm.workspace(device.info), 0xFF, np.uint8)
     device.bind(launches)(hosts, (), workspace)
     want = view(before, c, m, n, batches)

@@ -10,11 +10,11 @@ from ...base import Device, DeviceInfo, Launch
 from ..conv.gemm_tiles import TILES
 from ..conv.matrix_units import MMA, Unit, unit_of
 from ..conv.tensor_core_tiles import Product, choices
+from .by_convolution import OnConvolution
 from .by_graph import OnWarpgroups
 from .cpu import OnCpu
 from .gpu import OnGpu, local_bytes
 from .matrix_cores import OnMatrixCores
-from .planes import OnPlanes
 from .tensor_cores import BK_MMA, MMA_TILES, OnTensorCores
 from .terms import Terms, split_choices
 
@@ -41,10 +41,10 @@ class Gemm(Terms):
     def _work(self) -> bool:
         return self.m * self.n * self.batches > 0 and not (self.k == 0 and self.accumulate)
 
-    def _gpu(self, info: DeviceInfo) -> OnGpu | OnMatrixCores | OnPlanes | OnTensorCores | OnWarpgroups:
-        by_warpgroups = OnWarpgroups.of(self, info)
-        if by_warpgroups is not None:
-            return by_warpgroups
+    def _gpu(self, info: DeviceInfo) -> OnConvolution | OnGpu | OnMatrixCores | OnTensorCores | OnWarpgroups:
+        halves = OnConvolution.of_halves(self, info) or OnWarpgroups.of(self, info)
+        if halves is not None:
+            return halves
         unit = unit_of(info)
         if unit is MMA and self.dtype in (DataType.HALF, DataType.BFLOAT16) and min(self.m, self.n) >= _LEAST:
             found_here = (OnTensorCores(self, tile, s) for tile in MMA_TILES for s in split_choices(self.k // BK_MMA))
@@ -54,8 +54,8 @@ class Gemm(Terms):
             found = min(choices(product, info), key=lambda choice: choice.seconds(info), default=None)
             if found is not None:
                 return OnMatrixCores(self, found)
-        plain, planes = self._plain(info), OnPlanes.of(self, info)
-        return planes if planes is not None and planes.seconds(info) < plain.seconds(info) else plain
+        plain, floats = self._plain(info), OnConvolution.of_floats(self, info)
+        return floats if floats is not None and floats.seconds(info) < plain.seconds(info) else plain
 
     def _multiplies_as_stored(self, unit: Unit) -> bool:
         """Tell whether matrix cores take both operands as they are; NVIDIA's would round float32."""

@@ -10,6 +10,7 @@ from portadnn.enums import DataType
 from portadnn.problem import ALIGNMENT
 
 from ...base import Device, DeviceInfo, Launch
+from ..gemm.by_convolution import OnConvolution
 from ..gemm.by_graph import Block, GraphProduct
 from ..gemm.product import Gemm
 
@@ -56,6 +57,8 @@ class Product:
         """Tell whether kernels of graphs compute it."""
         (batches, m, n), k = self.c.dims, self.a.dims[2]
         if 2 * batches * m * n * k < _LARGE or min(n, k) < _LEAST or self.dtype is DataType.DOUBLE:
+            return False
+        if not self.added and OnConvolution.of_halves(self.gemm, info) is not None:
             return False
         return self.of_graph.chosen(info) is not None
 
