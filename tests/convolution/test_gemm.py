@@ -89,68 +89,61 @@ def test_splits_of_k(monkeypatch):
     np.testing.assert_allclose(handle.to_numpy(arrays[2]), want, atol=1e-4)
 
 
-WAYS = {  # sizes, and whether A and B are turned: sums along both operands' lines, and gathered filters
+WAYS = {  # sizes, whether A and B are turned, whether sums are added, and products
     "along": ((70, 90, 37), False, True, True, 2),
     "along, odd": ((129, 66, 70), False, True, False, 1),
     "filters along": ((90, 130, 65), False, False, True, 1),
     "filters across": ((66, 140, 100), True, False, True, 2),
 }
+HALVES = (72, 136, 96)
+
+
+def on_host(folder, dtype, way, gaps, c_stored=True):
+    """Run a product on the host with whole numbers where halves are multiplied; return it and the kernels' names."""
+    (m, n, k), a_turned, b_turned, accumulate, batches = way
+    device = HostCuda(folder, ("wgmma",))
+    device.info = replace(device.info, max_allocation=1 << 30)
+    a, a_size = place(0, m, k, a_turned, batches, True, gaps[0])
+    b, b_size = place(1, k, n, b_turned, batches, True, gaps[0])
+    c, c_size = place(2, m, n, False, batches, c_stored, gaps[1])
+    rng = np.random.default_rng(m)
+    types = dtype.numpy, dtype.numpy, dtype.numpy if c_stored else np.float32
+    hosts = [rng.integers(-3, 4, size).astype(t) for size, t in zip((a_size, b_size, c_size), types, strict=True)]
+    if dtype is DataType.FLOAT:
+        hosts = [rng.standard_normal(host.size).astype(np.float32) for host in hosts]
+    want = hosts[2].astype(float)
+    gemm = Gemm(dtype, m, n, k, a, b, c, batches, accumulate)
+    launches = list(gemm.launches(device, 256))
+    workspace = np.full(256 + gemm.workspace(device.info), 0xFF, np.uint8)
+    device.bind(launches)(hosts, (), workspace)
+    sums = view(want, c, m, n, batches)
+    product = view(hosts[0], a, m, k, batches).astype(float) @ view(hosts[1], b, k, n, batches).astype(float)
+    sums[...] = product + sums if accumulate else product
+    # what lies between the rows as well
+    unit = 2e-5 if dtype is DataType.FLOAT else 0  # sums of a hundred products
+    np.testing.assert_allclose(hosts[2], want, rtol=unit, atol=unit)
+    return {launch.kernel.name for launch in launches}
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no g++")
 @pytest.mark.parametrize("name", WAYS)
 def test_by_three_products(name, tmp_path, monkeypatch):
-    """Hopper's warpgroups, on the host: as exact as float32, and what lies between rows is left alone."""
+    """Hopper's warpgroups, on the host: as exact as float32."""
     monkeypatch.setattr(by_convolution, "_FEWEST", 0)
-    (m, n, k), a_turned, b_turned, accumulate, batches = WAYS[name]
-    device = HostCuda(tmp_path, ("wgmma",))
-    a, a_size = place(0, m, k, a_turned, batches, True, 4)
-    b, b_size = place(1, k, n, b_turned, batches, True, 4)
-    c, c_size = place(2, m, n, False, batches, True, 4)
-    rng = np.random.default_rng(m)
-    hosts = [rng.standard_normal(size).astype(np.float32) for size in (a_size, b_size, c_size)]
-    before = hosts[2].astype(float)
-    gemm = Gemm(DataType.FLOAT, m, n, k, a, b, c, batches, accumulate)
-    assert by_convolution.OnConvolution.of_floats(gemm, device.info) is not None
     monkeypatch.setattr(by_convolution.OnConvolution, "seconds", lambda self, info: 0.0)
-    launches = list(gemm.launches(device, 256))
-    assert {launch.kernel.name for launch in launches} & {"conv_mma_image_planes", "conv_mma_filter_planes"}
-    workspace = np.full(256 + gemm.workspace(device.info), 0xFF, np.uint8)
-    device.bind(launches)(hosts, (), workspace)
-    want = view(before, c, m, n, batches)
-    product = view(hosts[0], a, m, k, batches).astype(float) @ view(hosts[1], b, k, n, batches).astype(float)
-    want[...] = product + want if accumulate else product
-    np.testing.assert_allclose(hosts[2], before, rtol=1e-5, atol=1e-5)
+    kernels = on_host(tmp_path, DataType.FLOAT, WAYS[name], (4, 4))
+    assert kernels & {"conv_mma_image_planes", "conv_mma_filter_planes"}
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no g++")
 @pytest.mark.parametrize("turned", [(False, True), (False, False), (True, False)], ids=str)
 def test_halves_by_graphs(turned, tmp_path, monkeypatch):
-    """By the kernels of graphs: sums of either type; what lies between rows is left alone."""
+    """By the kernels of graphs: sums of either type."""
     monkeypatch.setattr(by_graph, "_FEWEST", 0)
     engines = [engine for engine in kernel_engines() if engine.name.startswith("tensor_core")]
     monkeypatch.setattr(choice, "kernel_engines", lambda: engines)
-    (m, n, k), (a_turned, b_turned), accumulate, batches = (72, 136, 96), turned, turned[0], 1 + turned[1]
-    device = HostCuda(tmp_path, ("wgmma",))
-    device.info = replace(device.info, max_allocation=1 << 30)
-    stored = not accumulate
-    a, a_size = place(0, m, k, a_turned, batches, True, 8)
-    b, b_size = place(1, k, n, b_turned, batches, True, 8)
-    c, c_size = place(2, m, n, False, batches, stored, 8)
-    rng = np.random.default_rng(n)
-    types = np.float16, np.float16, np.float16 if stored else np.float32
-    hosts = [rng.integers(-3, 4, size).astype(t) for size, t in zip((a_size, b_size, c_size), types, strict=True)]
-    before = hosts[2].copy()
-    gemm = Gemm(DataType.HALF, m, n, k, a, b, c, batches, accumulate)
-    assert by_graph.OnWarpgroups.of(gemm, device.info) is not None
-    launches = list(gemm.launches(device, 256))
-    assert "conv_mma" in {launch.kernel.name for launch in launches}
-    workspace = np.full(256 + gemm.workspace(device.info), 0xFF, np.uint8)
-    device.bind(launches)(hosts, (), workspace)
-    want = view(before, c, m, n, batches)
-    product = view(hosts[0], a, m, k, batches).astype(float) @ view(hosts[1], b, k, n, batches).astype(float)
-    want[...] = product + want if accumulate else product
-    np.testing.assert_array_equal(hosts[2], before)
+    way = HALVES, *turned, turned[0], 1 + turned[1]
+    assert "conv_mma" in on_host(tmp_path, DataType.HALF, way, (8, 8), c_stored=not turned[0])
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no g++")
@@ -158,21 +151,5 @@ def test_halves_by_graphs(turned, tmp_path, monkeypatch):
 def test_halves_across_sums(batches, accumulate, tmp_path, monkeypatch):
     """Both operands lie across K: by the kernels of filter gradients."""
     monkeypatch.setattr(by_convolution, "_FEWEST", 0)
-    m, n, k = 72, 136, 96
-    device = HostCuda(tmp_path, ("wgmma",))
-    device.info = replace(device.info, max_allocation=1 << 30)
-    a, a_size = place(0, m, k, True, batches, True, 0)
-    b, b_size = place(1, k, n, False, batches, True, 0)
-    c, c_size = place(2, m, n, False, batches, True, 8)
-    rng = np.random.default_rng(n)
-    hosts = [rng.integers(-3, 4, size).astype(np.float16) for size in (a_size, b_size, c_size)]
-    before = hosts[2].copy()
-    gemm = Gemm(DataType.HALF, m, n, k, a, b, c, batches, accumulate)
-    launches = list(gemm.launches(device, 256))
-    assert "conv_mma_filter" in {launch.kernel.name for launch in launches}
-    workspace = np.full(256 + gemm.workspace(device.info), 0xFF, np.uint8)
-    device.bind(launches)(hosts, (), workspace)
-    want = view(before, c, m, n, batches)
-    product = view(hosts[0], a, m, k, batches).astype(float) @ view(hosts[1], b, k, n, batches).astype(float)
-    want[...] = product + want if accumulate else product
-    np.testing.assert_array_equal(hosts[2], before)
+    way = HALVES, True, False, accumulate, batches
+    assert "conv_mma_filter" in on_host(tmp_path, DataType.HALF, way, (0, 8))
