@@ -99,3 +99,23 @@ def test_calls_of_a_file_are_told_up_to_a_number(monkeypatch):
     unit = cpp.read(b"void f() {" + b"cudnnCreate(&h);\n" * 5 + b"}", "a.cu")
     assert len(unit.mentions) == 3
     assert [one.reason for one in unit.skipped] == ["3 calls or more: the others are not told of"]
+
+
+def test_what_is_nested_too_deeply_to_be_handed_over_is_told(tmp_path, monkeypatch):
+    """A result that pickle does not take; that of another source of the same batch is kept."""
+    look = reading.look
+
+    def nested(source, *rest):
+        found = look(source, *rest)
+        if source.shown.endswith("deep.cu"):
+            for _ in range(100_000):
+                found.skipped = [found.skipped]
+        return found
+
+    monkeypatch.setattr(reading, "look", nested)
+    monkeypatch.setattr(reading, "SMALL", 0)
+    (tmp_path / "deep.cu").write_bytes(CALL)
+    (tmp_path / "whole.cu").write_bytes(CALL)
+    report = check([tmp_path], jobs=1)
+    assert [Path(call.place.file).name for call in report.calls] == ["whole.cu"]
+    assert [(Path(one.file).name, "too deeply" in one.reason) for one in report.skipped] == [("deep.cu", True)]

@@ -355,9 +355,10 @@ def _pool(jobs: int, bound: Bound, memory: int = MEMORY) -> ProcessPoolExecutor:
 
 
 def _result(future: Future[list[Look]]) -> list[Look] | None:
+    """Return what a process read; None where it ended, or where that is nested too deeply to be handed over."""
     try:
         return future.result()
-    except BrokenProcessPool:
+    except (BrokenProcessPool, RecursionError):
         return None
 
 
