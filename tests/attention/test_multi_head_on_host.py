@@ -10,6 +10,7 @@ from host_cuda_device import COMPILER, HostCuda
 
 from portadnn.problem import parse
 from portadnn_backends.attention import gpu_wgmma
+from portadnn_backends.engines.gemm import by_convolution
 from portadnn_backends.engines.multi_head.engine import MultiHeadAttention
 from portadnn_backends.reference.outcomes import outcomes
 
@@ -119,9 +120,10 @@ def test_passes_by_warpgroups_are_the_definition(name, tmp_path, monkeypatch):
     passes(HOPPER[name], 64, "growing" in name, HostCuda(tmp_path, ("wgmma",)), kernels)
 
 
-@pytest.mark.parametrize("features", [(), ("grid_fence",)])
-def test_weights_are_the_definition(features, tmp_path):
+@pytest.mark.parametrize("features", [(), ("grid_fence",), ("grid_fence", "wgmma")])
+def test_weights_are_the_definition(features, tmp_path, monkeypatch):
     """Sums of columns in parts: rows of queries and of keys, joined by the last work-group or a launch of its own."""
+    monkeypatch.setattr(by_convolution, "_FEWEST", 0)
     tensors = "q=f16:150x2x1x16 k=f16:90x2x1x16 v=f16:90x2x1x16"
     problem = parse(f"multi_head_attn_backward_weights {tensors} dw=f16:1088 {PROJECTED}")
     arrays = arrays_of(problem, 5)
@@ -131,9 +133,10 @@ def test_weights_are_the_definition(features, tmp_path):
         values = np.random.default_rng(6 + which).standard_normal(rows * 16).astype(np.float16)
         arrays["reserve"][first : first + 2 * rows * 16] = values.view(np.uint8)
     device = HostCuda(tmp_path, features)
-    device.info = replace(device.info, compute_units=4)
+    device.info = replace(device.info, compute_units=4, max_allocation=1 << 30)
     got, kernels = run(problem, arrays, device)
     assert "mha_bias_sums" in kernels
+    assert ("conv_mma_filter" in kernels) == ("wgmma" in features)
     assert ("mha_bias_gradient" in kernels) == (not features)
     want = wanted(problem, arrays)["dw"]
     np.testing.assert_allclose(got["dw"], want, rtol=2e-3, atol=2e-2)
