@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-import resource
 import sqlite3
 import zipfile
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import peak_memory
 import pytest
 from mutations import mutated_bytes, mutated_json, mutated_lines, mutated_text
 from recorded_programs import PROGRAMS
@@ -64,9 +64,10 @@ baseline = "known.json"
 
 @pytest.fixture(autouse=True, scope="module")
 def bounded_memory():
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    peak_memory.forget()
+    before = peak_memory.held()
     yield
-    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - before < MOST_MEMORY
+    assert peak_memory.held() - before < MOST_MEMORY
     assert sum(COUNTS.values()) >= 4000 or len(COUNTS) < 15, COUNTS  # fewer where some were chosen
 
 
