@@ -112,3 +112,17 @@ def test_a_function_that_is_kept_is_not_called(text):
 def test_a_macro_may_hold_bytes_that_are_no_text():
     text = b"#define A(f, x) f(x)\n#define B(f, x) \xd5(f) A(f, x)\nvoid g(cudnnHandle_t h) { A(cudnnDestroy, h); }\n"
     assert [function.name for function in read(text, "a.cu").functions] == ["g"]
+
+
+def test_what_stands_behind_a_list_keeps_its_place():
+    code = (
+        b"#define L(X) X(A, 1) X(B, 2)\n#define E(n, v) n = v,\n"
+        b"enum K { L(E) C }; void f(cudnnHandle_t h) { cudnnDestroy(h); }\n"
+    )
+    unit = read(code, "net.cu")
+    (function,) = unit.functions
+    (enumerators,) = [[v for v in unit.variables if v.name in ("A", "B", "C")]]
+    assert code[function.span.start : function.span.end] == b"void f(cudnnHandle_t h) { cudnnDestroy(h); }"
+    assert (function.span.line, function.span.column) == (3, 20)
+    assert [code[v.span.start : v.span.end] for v in enumerators] == [b"L(E)", b"L(E)", b"C"]
+    assert [getattr(v.value, "value", None) for v in enumerators[:2]] == [1, 2]

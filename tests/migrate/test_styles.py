@@ -2,7 +2,8 @@
 
 ``styles.txt`` holds small programs behind ``=== name``; ``//! V15 -V37`` behind a line says which rules are told of
 it, and which (with a minus) are not. ``styles_files.txt`` holds programs of several files, each behind ``--- name``;
-``styles_wrappers.txt`` has what classes, templates and records put around descriptors.
+``styles_wrappers.txt`` has what classes, templates and records put around descriptors, ``styles_lists.txt`` lists of
+macros, variables of other files and tables of modes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from portadnn import migrate
 FOLDER = Path(__file__).parent
 PROGRAMS = [
     tuple(part.split("\n", 1))
-    for name in ("styles.txt", "styles_files.txt", "styles_wrappers.txt")
+    for name in ("styles.txt", "styles_files.txt", "styles_wrappers.txt", "styles_lists.txt")
     for part in re.split(r"^=== ", (FOLDER / name).read_text(), flags=re.MULTILINE)[1:]
 ]
 

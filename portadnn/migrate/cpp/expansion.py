@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -22,7 +22,7 @@ _TOKEN = re.compile(
 )
 _WORD = re.compile(rb"[A-Za-z_$]")
 _CONTINUED = re.compile(rb"\\[ \t\r]*\n")
-_DEFINE = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_]\w*)\(([^()]*)\)([^\\\n]*(?:\\(?:[ \t\r]*\n|.)[^\\\n]*)*)")
+DEFINITION = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_]\w*)\(([^()]*)\)([^\\\n]*(?:\\(?:[ \t\r]*\n|.)[^\\\n]*)*)")
 _CALLED = re.compile(named().pattern + rb"\s*\)?\s*\(", re.ASCII)  # also (cudnnCreate)(&h)
 PASTES = re.compile(rb"\b(?:cudnn|miopen)\w*\s*##")
 LONGEST_MACRO = 10_000
@@ -81,19 +81,36 @@ def unfolded(body: bytes) -> bytes:
 
 
 def defined(raw: bytes) -> list[Template]:
-    """Return the macros with parameters of a source that may take a call apart, by their words alone."""
+    """Return the macros of a source that may take a call apart, or keep or drop one, by their words alone."""
     if b"#define" not in raw and b"# define" not in raw:
         return []
-    found = []
-    for match in _DEFINE.finditer(raw):
+    every = [template for _, template in templates_in(raw)]
+    kept = keeping(every)
+    return [
+        template
+        for template in every
+        if _takes_apart(template, _tokens_of(template.body), {}) or _hands_on(template) or template.name in kept
+    ]
+
+
+def templates_in(raw: bytes) -> Iterator[tuple[int, Template]]:
+    """Yield the macros with parameters of a source, each with where it is defined."""
+    for match in DEFINITION.finditer(raw):
         name, given, body = match.group(1).decode(), match.group(2), match.group(3)
         parameters = tuple(p.strip() for p in unfolded(given).decode("utf-8", "replace").split(",") if p.strip())
-        if not parameters or len(body) > LONGEST_MACRO or not (b"(" in body or b"##" in body):
-            continue
-        template = Template(name, parameters, unfolded(_COMMENT.sub(b" ", body)).strip())
-        if _takes_apart(template, _tokens_of(template.body), {}) or _hands_on(template):
-            found.append(template)
-    return found
+        if parameters and len(body) <= LONGEST_MACRO:
+            yield match.start(), Template(name, parameters, unfolded(_COMMENT.sub(b" ", body)).strip())
+
+
+def keeping(templates: Iterable[Template]) -> frozenset[str]:
+    """Return the macros that keep what they are given in some builds, and drop it in others."""
+    bodies: dict[str, set[str]] = {}
+    for template in templates:
+        if len(template.parameters) == 1:
+            body = template.body.removeprefix(b",").strip()
+            said = "drops" if not template.body else "keeps" if body == _name_of(template.parameters[0]) else ""
+            bodies.setdefault(template.name, set()).add(said)
+    return frozenset(name for name, said in bodies.items() if said == {"keeps", "drops"})
 
 
 def _hands_on(template: Template) -> bool:
@@ -132,6 +149,11 @@ class Foreign:
     def __init__(self, templates: Iterable[Template] = ()) -> None:
         self._templates = tuple(templates)
         self._names = frozenset(template.name for template in self._templates)
+
+    @property
+    def templates(self) -> tuple[Template, ...]:
+        """All of them."""
+        return self._templates
 
     @cached_property
     def _apart(self) -> dict[str, list[Template]]:
@@ -211,13 +233,13 @@ class Expander:
 
     def expand(self, code: bytes, shift: int) -> Expanded | None:
         """Return what an invocation, at `shift` in the file, stands for; None where that holds no library's call."""
-        given = tokens(code, shift)
-        whole = (shift, shift + len(code))
-        result = self._rescan(given, whole, 0)
-        if result is None:
-            return None
-        expanded = _joined(result)
-        return expanded if _CALLED.search(expanded.code) else None
+        expanded = self.meaning(code, shift)
+        return expanded if expanded is not None and _CALLED.search(expanded.code) else None
+
+    def meaning(self, code: bytes, shift: int) -> Expanded | None:
+        """Return what a stretch, at `shift` in the file, stands for; None where it cannot be expanded."""
+        result = self._rescan(tokens(code, shift), (shift, shift + len(code)), 0)
+        return None if result is None else _joined(result)
 
     def _rescan(self, given: list[Token], whole: tuple[int, int], depth: int) -> list[Token] | None:
         result: list[Token] = []

@@ -17,6 +17,7 @@ from .context import Context
 from .declarations import Declarations
 from .directives import Group
 from .expansion import LONGEST_MACRO, Expander, Foreign, Template, unfolded
+from .lists import unrolled
 from .macros import Macros
 from .mending import mend
 from .mentions import MOST, doubled, floated, given_to_templates, mentions, named, numbers, suppressions
@@ -29,6 +30,7 @@ LARGEST = 4 << 20  # bytes
 _INSTANTIATES = re.compile(rb"\btemplate\b[^<;]*<\s*double\s*>")
 STARVED = "took too much memory to read: only searched for calls"
 _EXHAUSTED = {"time": "took too long to read: only searched for calls", "memory": STARVED}
+_ALONE = re.compile(rb"^[ \t]*([A-Z][A-Z0-9_]{2,})\(\w+\)[ \t\r]*;?[ \t\r]*$", re.MULTILINE)  # what may be a list
 _ASSIGNMENT = re.compile(rb"[\w.>\s-]+=\s*")
 
 
@@ -100,7 +102,7 @@ class _Reading:
     """One file: `parse` counts the time and memory of all that is parsed of it."""
 
     def __init__(self, raw: bytes, unit: Unit, known: Known, elsewhere: Elsewhere, limits: Limits) -> None:
-        self.text = Text(raw)
+        self.text = unrolled(Text(raw), elsewhere.templates)
         self.unit = unit
         self.names = elsewhere.names
         self.helpers = elsewhere.helpers
@@ -151,7 +153,7 @@ class _Reading:
         if len(unit.mentions) >= MOST:
             unit.skipped.append(Skipped(unit.file, f"{MOST:,} calls or more: the others are not told of"))
         unit.handed = frozenset(context.handed)
-        unit.asked = unit.handed | context.asked
+        unit.asked = unit.handed | context.asked | {name.decode() for name in _ALONE.findall(bytes(mask))}
         unit.suppressions = suppressions(self.text, unit.mentions)
         unit.named = named(bytes(mask))
         unit.chosen = given_to_templates(self.text.mask)

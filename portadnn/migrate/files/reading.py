@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from .. import cpp
-from ..cpp.expansion import PASTES, Foreign, Template, defined, taking_apart
+from ..cpp.expansion import PASTES, Foreign, Template, defined, keeping, taking_apart
 from ..cpp.text import UTF16, count_lines
 from ..libraries import is_library
 from ..limits import HARD, KEPT, LEAST, MEMORY, NONE, Limits, end_beyond
@@ -118,7 +118,12 @@ def bound_by(units: Iterable[Unit], many: bool = False, macros: Iterable[tuple[s
     pointers = _pointers(units)
     names.update(pointers, *(unit.handed for unit in units))
     apart = taking_apart(template for _, template in macros)
-    macros = [(file, template) for file, template in macros if template in apart.get(template.name, ())]
+    kept = keeping(template for _, template in macros)
+    macros = [
+        (file, template)
+        for file, template in macros
+        if template in apart.get(template.name, ()) or template.name in kept
+    ]
     names.update(template.name for _, template in macros if PASTES.search(template.body))
     telling = (name for name in names if len(name) > 3 and name != "main" and (not many or _TELLING.search(name)))
     helpers = {name for unit in units for _, _, text in unit.mentions for name in _CALLED.findall(text)}

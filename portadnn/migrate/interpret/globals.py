@@ -107,8 +107,14 @@ class Globals(Memory):
         self.assign(path, value if "#define" in declared.type else self.cast(value, declared.type))
 
     def _one_of_given(self, path: str, declared: Declare) -> Value:
-        """Return what a variable that functions set may be: of an enumeration's what any of them gives it by name."""
+        """Return what a variable that functions set may be: of an enumeration's what any of them gives it by name.
+
+        Of a scalar that is what it begins with, but for 0.
+        """
         value = unknown(path, types.bare(declared.type))
+        if declared.value is not None and types.bare(declared.type) in ("float", "double") and not declared.array:
+            first = self.cast(self.evaluate(declared.value), declared.type)
+            return join([first, POSSIBLY]) if first.kind == "known" and first.data else value
         if declared.value is None or not is_enumeration(declared.type):
             return value
         names = {*enumerators(declared.value), *self.index.given.constants_of("::", declared.name)}
