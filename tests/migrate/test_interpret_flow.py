@@ -281,14 +281,18 @@ HARD = {
     "broken": "void f() { cudnnCreate(&h); } } } class { void g( { cudnnDestroy(h);",
     "many branches": "void f() { int x = 0;" + "if (g()) x++; cudnnCreate(&h);" * 300 + "}",
     "many calls": "void g(int n) { cudnnCreate(&h); }\nvoid f() {" + "g(1);" * 3000 + "}",
+    "many names": "void f() { float " + ", ".join(f"*a{i}" for i in range(10_000)) + "; cudnnCreate(&h); }",
+    "many members": "struct A { int "
+    + ", ".join(f"a{i} = {i}" for i in range(20_000))
+    + "; void f() { cudnnCreate(&h); } };",
     "nested loops": "void f() {" + "for (int i = 0; i < n; i++) {" * 20 + "cudnnCreate(&h);" + "}" * 21,
 }
 
 
 @pytest.mark.parametrize("name", HARD)
 def test_every_call_is_told_of_whatever_the_program(name: str) -> None:
-    unit = cpp.read(HARD[name].encode(), "hard.cpp")
     began = time.process_time()
+    unit = cpp.read(HARD[name].encode(), "hard.cpp")
     seen = follow_units([unit])
     assert time.process_time() - began < 5
     told = {(one.event.function, one.event.place.line, one.event.place.column) for one in seen}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tree_sitter import Node
@@ -80,6 +82,13 @@ def type_of(context: Context, node: Node, stars: str = "", reference: bool = Fal
         text = "" if name is None else context.source(name)
     else:
         text = context.source(type_)
-    if "*" in stars and any(c.type == "type_qualifier" and context.source(c) == "const" for c in node.children):
+    if "*" in stars and any(c.type == "type_qualifier" and context.source(c) == "const" for c in _specifiers(node)):
         text = f"const {text}"
     return type_name(text, stars + ("&" if reference else ""))
+
+
+def _specifiers(node: Node) -> Iterator[Node]:
+    """Yield what stands before a declaration's first declarator: it may have ten thousands of them."""
+    first = node.child_by_field_name("declarator")
+    end = node.end_byte if first is None else first.start_byte
+    return itertools.takewhile(lambda child: child.start_byte < end, node.children)

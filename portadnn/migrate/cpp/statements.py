@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -172,11 +173,13 @@ class Statements:
                 variable = self.variable(node, child, said)
                 result += [] if variable is None else [variable]
         values = node.children_by_field_name("value") + node.children_by_field_name("default_value")
+        values.sort(key=lambda value: value.start_byte)
         declarators = node.children_by_field_name("declarator")
         if result and len(result) == len(declarators):  # float one = 1, zero = 0; as members
             ends = [*(child.start_byte for child in declarators[1:]), node.end_byte]
+            starts = [value.start_byte for value in values]
             for i, (child, end) in enumerate(zip(declarators, ends, strict=True)):
-                mine = [value for value in values if child.end_byte <= value.start_byte < end]
+                mine = values[bisect_left(starts, child.end_byte) : bisect_left(starts, end)]
                 declared_ = result[i]
                 if len(mine) == 1 and isinstance(declared_, Declare) and declared_.value is None:
                     result[i] = replace(declared_, value=self.expressions.convert(mine[0]))
