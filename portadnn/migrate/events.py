@@ -87,6 +87,9 @@ class Event:
         Which thread of control: of a log the process and thread, of sources the function where it starts.
     in_loop : bool
         Whether a loop of the program repeats it.
+    moving : dict of str to str
+        The variables of its function that each turn of a loop moves on by some step, with what each is reckoned from:
+        ``p`` from ``x`` in ``p = x + i * size``, else from itself.
     guards : int
         How many ``if``s are around it, those around the calls that lead to it too.
     version : str or None
@@ -109,6 +112,7 @@ class Event:
     within: str = ""
     thread: str = ""
     in_loop: bool = False
+    moving: Mapping[str, str] = field(default_factory=dict, repr=False)
     guards: int = 0
     version: str | None = None
     origin: Literal["source", "log", "recording", "driver"] = "source"

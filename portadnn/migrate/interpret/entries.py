@@ -37,6 +37,7 @@ class Walk(Statements):
         super().__init__(Index(units), listeners, graphs)
         self.frame = Frame(0, units[0] if units else Unit(""), "")
         self.ends = []
+        self.moved = {}
         self.made = set()
         self.steps = 0
         self.most_steps = _MOST_STEPS

@@ -222,6 +222,7 @@ class LibraryCalls(Objects):
             within=self.frame.label,
             thread=self.thread,
             in_loop=self.loops > 0,
+            moving=self.frame.moving,
             guards=self.guards,
             version=self.versions[-1] if self.versions else None,
             followed=followed,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..model import symbols
 from ..model.state import State, meet
-from ..program import Block, Invocation, Loop, Name, Operation
+from ..program import Block, Cast, Expression, Invocation, Loop, Name, Operation
 from ..values import UNKNOWN, Value, known, pointer, unknown
 from . import types
 from .outside import Outside
+from .parts import all_expressions, declarations, parts_of
 
 _MOST_TURNS = 8  # of a loop whose turns are followed one by one
 _DEEPEST_TWICE = 3  # loops within loops whose bodies are followed twice
@@ -33,6 +35,7 @@ class Loops(Outside):
     """Follows loops."""
 
     ends: list[Ends]
+    moved: dict[int, Mapping[str, str]]  # by loop
 
     @abstractmethod
     def declare_parts(self, names: str, value: Value | None) -> None:
@@ -45,6 +48,10 @@ class Loops(Outside):
     def loop(self, statement: Loop) -> None:
         """Follow a loop."""
         self.frame.scopes.append({})
+        outer = self.frame.moving
+        if id(statement) not in self.moved:
+            self.moved[id(statement)] = _moving(statement)
+        self.frame.moving = {**outer, **self.moved[id(statement)]}
         try:
             if statement.start is not None:
                 self.run_all(statement.start)
@@ -53,6 +60,7 @@ class Loops(Outside):
             elif not self._unrolled(statement):
                 self._repeated(statement)
         finally:
+            self.frame.moving = outer
             self.frame.scopes.pop()
 
     def _unrolled(self, statement: Loop) -> bool:
@@ -195,6 +203,38 @@ class Loops(Outside):
             return
         self.frame.scopes[-1][name] = path
         self.state.variables[path] = unknown(f"{name}~{self.fresh()}") if element is None else element
+
+
+def _moving(loop: Loop) -> dict[str, str]:
+    """Return the variables that each turn of a loop moves on by some step, with what each is reckoned from."""
+    step = [] if loop.step is None else [loop.step, *parts_of(loop.step)]
+    stepped = [*step, *all_expressions(loop.body)]
+    targets = [e.operands[0] for e in stepped if isinstance(e, Operation) and e.operator in ("++", "--", "+=", "-=")]
+    moving = {target.name: target.name for target in targets if isinstance(target, Name)}
+    given = [(d.name, d.value) for d in declarations(loop.body) if d.value is not None]
+    given += [
+        (e.operands[0].name, e.operands[1])
+        for e in stepped
+        if isinstance(e, Operation) and e.operator == "=" and isinstance(e.operands[0], Name)
+    ]
+    moved = {}
+    for name, value in given:
+        reckoned = value.value if isinstance(value, Cast) else value
+        if isinstance(reckoned, Operation) and reckoned.operator in ("+", "&x", "*"):
+            words = _names(reckoned)
+            if not moving.keys().isdisjoint(words):
+                moved[name] = next((word for word in words if word not in moving), name)
+    return moving | moved
+
+
+def _names(value: Expression) -> list[str]:
+    waiting, found = [value], []
+    while waiting:
+        current = waiting.pop(0)
+        if isinstance(current, Name):
+            found.append(current.name)
+        waiting = [*parts_of(current), *waiting]
+    return found
 
 
 def _counter(loop: Loop) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..model import symbols
@@ -57,6 +57,7 @@ class Frame:
     pack_texts: dict[str, str] = field(default_factory=dict)  # and how the caller writes each
     generic: dict[str, str] = field(default_factory=dict)  # what a template's parameters stand for
     decided: dict[str, dict[str, frozenset[Value]]] = field(default_factory=dict)  # what a condition rules out
+    moving: Mapping[str, str] = field(default_factory=dict)  # what each turn of its loops moves on: `Event.moving`
 
     def path_of(self, name: str) -> str | None:
         """Return the path of a local variable."""

@@ -282,14 +282,22 @@ def group_loop(situation: Situation) -> Iterator[Hit]:
     pointers = {name: a.text for name in ("x", "w", "y") if (a := situation.argument(name))}
     if not situation.event.in_loop or len(pointers) < 3:
         return
+    moved = situation.event.moving
     moving = frozenset.intersection(*(factors(text) for text in pointers.values()))
     descriptors = frozenset(
         n for name in ("xDesc", "wDesc", "yDesc") if (a := situation.argument(name)) for n in identifiers(a.text)
     )
-    if not moving - descriptors:
+    together = descriptors.isdisjoint(moved) and all(_moves(text, moved) for text in pointers.values())
+    if not moving - descriptors and not together:
         return
     whole = {f"{name}_whole": text.partition("+")[0].strip() for name, text in pointers.items()}
+    whole = {name: moved.get(text, text) for name, text in whole.items()}
     yield Hit("possible", words={**whole, "groups": "groups"})
+
+
+def _moves(text: str, moved: Mapping[str, str]) -> bool:
+    """Whether a pointer is one that a loop moves on, or is reckoned from such a number."""
+    return text.strip() in moved or ("+" in text and not identifiers(text).isdisjoint(moved))
 
 
 # Pooling, RNN, streams -------------------------------------------------------------------------------------------

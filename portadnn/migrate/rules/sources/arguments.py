@@ -127,9 +127,8 @@ def enumerator_as_number(unit: Unit) -> Iterator[SourceHit]:
     for function in unit.functions:
         for node in inside(function.body):
             name = _as_integer(node)
-            value = values_of_cudnn()[plain(name)][0] if plain(name) in values_of_cudnn() else None
-            other = value is not None and value.miopen and value.number != value.miopen_number
-            if value is not None and other and "STATUS" not in (value.cudnn or ""):
+            value = _renumbered(plain(name))
+            if value is not None:
                 words = {
                     "enumerator": str(value.cudnn),
                     "number": str(value.number),
@@ -137,6 +136,14 @@ def enumerator_as_number(unit: Unit) -> Iterator[SourceHit]:
                     "other": str(value.miopen_number),
                 }
                 yield SourceHit(node.span, "possible", words)
+
+
+def _renumbered(name: str) -> mapping.Value | None:
+    """Return an enumerator of cuDNN, but for statuses, whose counterpart has another number; None of other names."""
+    value = values_of_cudnn()[name][0] if name in values_of_cudnn() else None
+    if value is None or "STATUS" in (value.cudnn or ""):
+        return None
+    return value if value.miopen and value.number != value.miopen_number else None
 
 
 def _as_integer(node: Any) -> str:
@@ -173,6 +180,40 @@ def number_from_outside(unit: Unit) -> Iterator[SourceHit]:
                 given = f"{_called(node.value)}()" if isinstance(node.value, Invocation) else variable(node.value)
                 words = {"value": given, "enumeration": plain(node.type)}
                 yield SourceHit(node.span, "possible", words)
+
+
+@source_check("value", "enumeration")
+def number_compared(unit: Unit) -> Iterator[SourceHit]:
+    """Find an int that is compared with an enumerator of cuDNN whose number is another in MIOpen, or switched over."""
+    for function in unit.functions:
+        types: dict[str, str] | None = None
+        told: set[str] = set()
+        for node in inside(function.body):
+            for number, enumerator in _compared_with(node):
+                name = variable(number) if isinstance(number, Name | Member) else ""
+                value = (
+                    values_of_cudnn()[plain(enumerator.name)][0]
+                    if plain(enumerator.name) in values_of_cudnn()
+                    else None
+                )
+                if value is None or not name or name in told or "STATUS" in (value.cudnn or ""):
+                    continue
+                if not value.miopen or value.number == value.miopen_number:
+                    continue
+                types = _declared(unit, function) if types is None else types
+                if _INTEGER.match(types.get(name, "").strip()):
+                    told.add(name)
+                    yield SourceHit(enumerator.span, "possible", {"value": name, "enumeration": plain(enumerator.name)})
+
+
+def _compared_with(node: Any) -> Iterator[tuple[Any, Name]]:
+    """Yield what is compared with names, one by one or in the cases of a ``switch``."""
+    if isinstance(node, Operation) and node.operator in ("==", "!=") and len(node.operands) == 2:
+        for one, other in (node.operands, node.operands[::-1]):
+            if isinstance(other, Name):
+                yield one, other
+    if isinstance(node, Switch):
+        yield from ((node.value, value) for values, _ in node.cases for value in values if isinstance(value, Name))
 
 
 def _literal(node: Cast) -> SourceHit | None:
