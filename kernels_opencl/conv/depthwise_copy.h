@@ -3,33 +3,13 @@
 //
 // Defines: X_ROWS and EXTENT_W, rows that are copied at a time and columns of the image; conv/cpu.h is to be included before.
 
-#define BEYOND (VW * VW)  // what copies of rows may write behind the last one
+#include "conv/depthwise_taps.h"
+
 #if 2 * EXTENT_W <= VW  // an image's rows together are fewer vectors than each by itself
 #define FLAT (X_ROWS * EXTENT_W * VW + BEYOND)
 #else
 #define FLAT 0
 #endif
-
-// VW pixels of a channel from `at` on; beyond the end of the tensor nothing is read
-DEVICE vreal load_pixels(const GLOBAL T *in, int at, const int span) {
-    vreal v = (vreal)((real)0);
-    for (int j = 0; j < MIN(VW, span - at); ++j) LANE(v, j) = LOAD(in, at + j);
-    return v;
-}
-
-// Copy `count` neighbouring pixels of VW channels, and up to VW - 1 vectors more
-NOINLINE void copy_run(__private real *to, const GLOBAL T *in, int from, const int in_c, int count, const int span) {
-    for (int q = 0; q < count; q += VW, to += VW * VW) {
-        vreal block[VW];
-        if (from + q + (VW - 1) * in_c + VW <= span) {
-            UNROLL for (int i = 0; i < VW; ++i) block[i] = VLOAD(in, from + q + i * in_c);
-        } else {
-            UNROLL for (int i = 0; i < VW; ++i) block[i] = load_pixels(in, from + q + i * in_c, span);
-        }
-        transpose(block);
-        UNROLL for (int j = 0; j < VW; ++j) RSTORE(block[j], to + j * VW);
-    }
-}
 
 // Copy `rows` rows of `columns` pixels of VW channels, from `from` on, to rows that are `pitch` pixels apart; and up to VW - 1
 // vectors behind each row

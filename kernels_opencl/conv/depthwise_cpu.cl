@@ -17,7 +17,6 @@
 
 #include "conv/direct_cpu.h"
 
-#define TAPS (SIZE_D * SIZE_H * SIZE_W)
 #define X_ROW (X_COLUMNS * VW)
 #define X_PLANE (X_ROWS * X_ROW)
 
@@ -130,17 +129,6 @@ NOINLINE void add_taps(__private real *y, const __private real *x, const __priva
             }
         }
     ROWS(WRITE_PIXEL)
-}
-
-DEVICE void load_taps(__private real *taps, const GLOBAL T *w, int c0) {
-#if FILTER_IN_ORDER
-    copy_pixels(taps, TAPS, w, c0 * FILTER_G, FILTER_G, TAPS, 1, 1, TAPS, FILTER_SPAN);
-#else
-    for (int i = 0; i < TAPS; ++i) {
-        const int at = i / (SIZE_H * SIZE_W) * FILTER_D + i / SIZE_W % SIZE_H * FILTER_H + i % SIZE_W * FILTER_W;
-        for (int j = 0; j < VW; ++j) taps[i * VW + j] = LOAD(w, (c0 + j) * FILTER_G + at);
-    }
-#endif
 }
 
 // Rows of y, from element `to` of channel `done` on, where it is `done` lanes in

@@ -208,6 +208,11 @@ DEPTHWISE = (  # a last vector of channels that meets the one before, borders, p
     ((1, 17, 4, 5, 9), 17, (2, 3, 3), "padding=1,1,0 groups=17 stride=2,1,2"),
     ((1, 16, 4, 37), 16, (2, 7), "padding=1,3 groups=16 stride=3,2"),
     ((1, 17, 60, 70), 17, (3, 3), "padding=1,1 groups=17 stride=2,2"),  # several bands
+    ((2, 24, 7, 33), 24, (5, 5), "padding=2,2 groups=24 stride=2,2"),  # half a last vector, several tiles of a row
+    ((1, 40, 6, 31), 40, (3, 3), "padding=1,1 groups=40"),
+    ((1, 20, 9, 11), 20, (3, 3), "padding=4,4 groups=20 dilation=4,4"),  # borders of several tiles
+    ((1, 20, 5, 31), 20, (1, 4), "padding=0,2 groups=20 mode=convolution"),
+    ((2, 16, 1, 1), 16, (3, 3), "padding=1,1 groups=16"),
 )
 
 

@@ -16,7 +16,9 @@ from portadnn.problem import Problem, TensorSpec
 from .... import algorithms
 from ....base import Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg
 from ...rounding import ceil_div, round_up, split_evenly
-from .common import ConvCpu, Tile, contiguous
+from . import depthwise_in_place
+from .common import ConvCpu, Tile
+from .depthwise_in_place import of_filter
 from .direct import MOST_SCRATCH, TILES_PER_CORE, Window
 
 _FILE = "opencl/conv/depthwise_cpu.cl"
@@ -73,6 +75,34 @@ class Blocks:
         defines = self.window.geometry.defines
         result = self.window.band * defines["PHASES_H"] * max(defines["OUT_W"], defines["PIXELS_W"])
         return (self.planes * self.rows * self.columns + result) * self.tile.lanes
+
+    def grid(self, problem: Convolution) -> int:
+        """Return how many work-groups there are."""
+        if isinstance(problem, ConvolutionBackwardFilter):
+            return self.blocks
+        defines = self.window.geometry.defines
+        bands = ceil_div(defines["PIXELS_H"], self.window.band)
+        return self.blocks * problem.image.dims[0] * defines["OUT_D"] * bands
+
+    def defines(self, problem: Convolution) -> dict[str, int]:
+        """Return everything that the kernel has to know."""
+        gradient = isinstance(problem, ConvolutionBackwardFilter)
+        target = problem.image if isinstance(problem, ConvolutionBackwardData) else problem.result
+        return {
+            **self.window.defines(problem),
+            **{name: int(value) for name, value in self.tile.defines().items()},
+            **({"FILTER_GRADIENT_SUM": 1} if gradient else {}),
+            **of_filter(problem),
+            "IMAGES": problem.image.dims[0],
+            "CHANNELS_IN_ALL": problem.groups,
+            "BLOCKS": self.blocks,
+            "X_PLANES": self.planes,
+            "X_ROWS": self.rows,
+            "X_COLUMNS": self.columns,
+            "LOW_H": self.low_h,
+            "LOW_W": self.low_w,
+            "OUT_SPAN": target.span,
+        }
 
 
 def _cut(problem: Convolution, info: DeviceInfo, band: int) -> Blocks:
@@ -141,6 +171,8 @@ class ConvDepthwiseCpu(ConvCpu):
             return None
         if isinstance(problem, ConvolutionBackwardFilter) and problem.filter.dims[-1] > _MOST_COLUMNS:
             return f"it takes filters of at most {_MOST_COLUMNS} columns"
+        if depthwise_in_place.cut(problem, info):
+            return None
         scratch = _cut(problem, info, 1).scratch
         return f"the window needs {scratch} numbers of scratch" if scratch > MOST_SCRATCH else None
 
@@ -148,6 +180,9 @@ class ConvDepthwiseCpu(ConvCpu):
         assert isinstance(problem, Convolution)
         if problem.tensors[2].size == 0:
             return 0.0
+        in_place = depthwise_in_place.cut(problem, info)
+        if in_place:
+            return in_place.seconds(problem, info)
         blocks = blocks_of(problem, info)
         window, tile = blocks.window, blocks.tile
         defines = window.geometry.defines
@@ -169,41 +204,20 @@ class ConvDepthwiseCpu(ConvCpu):
         groups = blocks.blocks * problem.image.dims[0] * defines["OUT_D"] * bands
         return window.seconds(problem, info, groups, clocks)
 
-    def defines(self, problem: Convolution, info: DeviceInfo) -> dict[str, int]:
-        """Everything that the kernel has to know."""
-        blocks = blocks_of(problem, info)
-        weights = problem.filter
-        gradient = isinstance(problem, ConvolutionBackwardFilter)
-        ordered = contiguous(weights.dims[2:], weights.strides[2:])
-        target = problem.image if isinstance(problem, ConvolutionBackwardData) else problem.result
-        return {
-            **blocks.window.defines(problem),
-            **{name: int(value) for name, value in blocks.tile.defines().items()},
-            **({"FILTER_GRADIENT_SUM": 1} if gradient else {}),
-            "IMAGES": problem.image.dims[0],
-            "CHANNELS_IN_ALL": problem.groups,
-            "BLOCKS": blocks.blocks,
-            "X_PLANES": blocks.planes,
-            "X_ROWS": blocks.rows,
-            "X_COLUMNS": blocks.columns,
-            "LOW_H": blocks.low_h,
-            "LOW_W": blocks.low_w,
-            "FILTER_IN_ORDER": int(ordered),
-            "FILTER_SPAN": weights.span,
-            "OUT_SPAN": target.span,
-        }
-
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
         if problem.tensors[2].size == 0:
             return Plan(problem, self, 0, device.bind(()))
-        defines = self.defines(problem, device.info)
+        in_place = depthwise_in_place.cut(problem, device.info)
+        if in_place:
+            kernel = device.compile(depthwise_in_place.FILE, "conv_depthwise_in_place", in_place.defines(problem))
+            grid = in_place.grid
+        else:
+            blocks = blocks_of(problem, device.info)
+            kernel = device.compile(_FILE, "conv_depthwise_cpu", blocks.defines(problem))
+            grid = blocks.grid(problem)
         real = problem.dtype.accumulator
-        grid = defines["BLOCKS"]
-        if not isinstance(problem, ConvolutionBackwardFilter):
-            grid *= problem.image.dims[0] * defines["OUT_D"] * defines["BANDS"]
         first, second = (1, 0) if isinstance(problem, ConvolutionForward) else (0, 1)
-        kernel = device.compile(_FILE, "conv_depthwise_cpu", defines)
         args = (TensorArg(first), TensorArg(second), TensorArg(2), ScalarArg(0, real), ScalarArg(1, real))
         launch = Launch(kernel, (grid,), (1,), args)
         return Plan(problem, self, 0, device.bind([launch]), (launch,))
