@@ -47,8 +47,9 @@ class Substitution:
     def restore(self) -> torch.nn.Module:
         """Give all modules back to PyTorch; return the model. A second time does nothing."""
         for module, kind in self._before:
-            if type(module) is layers.LAYERS.get(kind):
-                module.__class__ = kind
+            given_back = _given_back(type(module), kind)
+            if given_back is not None:
+                module.__class__ = given_back
                 for name in ("portadnn_backend", "portadnn_chain", "portadnn_place"):
                     module.__dict__.pop(name, None)
         self._before.clear()
@@ -139,6 +140,20 @@ class Substitution:
         module.__class__ = layer
         module.portadnn_backend = backend
         self.replaced[name] = kind.__name__
+
+
+def _given_back(now: type[torch.nn.Module], kind: type[torch.nn.Module]) -> type[torch.nn.Module] | None:
+    """Return the class of a module that is no longer ours; None where it is another's by now.
+
+    Parametrizations that were registered since make a subclass with their properties.
+    """
+    layer = layers.LAYERS.get(kind)
+    if now is layer:
+        return kind
+    if now.__bases__ != (layer,) or not now.__name__.startswith("Parametrized"):
+        return None
+    own = {name: value for name, value in vars(now).items() if name not in ("__dict__", "__weakref__")}
+    return type(now.__name__, (kind,), own)
 
 
 def _why_unknown(module: torch.nn.Module) -> str | None:

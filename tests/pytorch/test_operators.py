@@ -283,6 +283,21 @@ def test_empty_batches():
     assert x.grad.shape == x.shape and not w.grad.any()
 
 
+@pytest.mark.parametrize(
+    "name", ["layer_norm", "rms_norm", "group_norm", "instance_norm", "batch_norm", "batch_norm in training"]
+)
+def test_norms_of_nothing_have_gradients(name):
+    """A batch without samples says nothing about parameters: zeros, as PyTorch's."""
+    x, p = torch.zeros(0, 4, 4, 4, requires_grad=True), torch.ones(4, requires_grad=True)
+    given = {"layer_norm": ((4,), p, p), "rms_norm": ((4,), p), "group_norm": (2, p, p)}.get(name.split()[0])
+    if given is None:
+        given = (torch.zeros(4), torch.ones(4), p, p, name != "batch_norm")  # use_input_stats, training
+    y = getattr(ops, name.split()[0])(x, *given, backend="reference")
+    y.sum().backward()
+    assert y.shape == x.grad.shape == x.shape
+    assert torch.equal(p.grad, torch.zeros(4))
+
+
 def nested(x):
     return torch.nested.nested_tensor(list(x))
 
@@ -298,6 +313,9 @@ def nested(x):
         (lambda x, w: ops.conv2d(x.numpy(), w), "x: expected a torch.Tensor, got ndarray"),
         (lambda x, w: ops.conv2d(x.to_sparse(), w), "x: expected a dense tensor, got one of layout sparse_coo"),
         (lambda x, w: ops.max_pool2d(nested(x), 2), "x: expected a dense tensor, got a nested one"),
+        (lambda x, w: ops.conv2d(x[..., :2, :], w), r"room for a window in each dimension, got \(2, 3, 2, 5\)"),
+        (lambda x, w: ops.conv_transpose2d(x, w[:3], padding=4), r"which makes outputs of \(-1, -1\)"),
+        (lambda x, w: ops.max_pool2d(x[..., :1], 2), r"which makes outputs of \(2, 0\)"),
         (lambda x, w: ops.max_pool2d(x, 2, dilation=2), "dilation: expected 1"),
         (lambda x, w: ops.max_pool2d(x, 2, padding=2), "padding: expected at most half of kernel_size"),
         (lambda x, w: ops.batch_norm(x, None, None), "running_mean: expected statistics, without training"),

@@ -208,6 +208,24 @@ def test_shared_modules_hooks_and_modes():
     assert type(shared) is nn.Conv1d and not hasattr(shared, "portadnn_backend")
 
 
+@pytest.mark.parametrize("parametrized", [nn.utils.parametrizations.weight_norm, nn.utils.parametrizations.orthogonal])
+def test_parametrizations_since_then(parametrized):
+    """They make subclasses of ours, which restore gives back as well; what they are taken off is PyTorch's."""
+    layer, x = nn.Conv2d(2, 2, 1), torch.ones(1, 2, 3, 3)
+    done = substitute(nn.Sequential(layer), "reference")
+    parametrized(layer)
+    other, want = copy.deepcopy(layer), layer(x)
+    assert isinstance(layer, layers.Conv2d)
+    done.restore()
+    assert isinstance(layer, nn.Conv2d) and not isinstance(layer, layers.Layer)
+    assert not hasattr(layer, "portadnn_backend") and isinstance(other, layers.Conv2d)
+    for module in (layer, other):
+        torch.testing.assert_close(module(x), want)
+    nn.utils.parametrize.remove_parametrizations(layer, "weight")
+    assert type(layer) is nn.Conv2d
+    torch.testing.assert_close(layer(x), want)
+
+
 def test_copies_and_files():
     """A substituted model is copied and pickled as it is, and its state dict is PyTorch's."""
     model = nn.Sequential(nn.Conv1d(2, 2, 1), nn.LSTM(3, 3))

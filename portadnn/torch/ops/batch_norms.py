@@ -10,7 +10,7 @@ import portadnn as dnn
 from portadnn.errors import BadParam
 
 from .handles import handle_for
-from .layout import laid_out, like, memory_format, per_channel, statistics_type, volume
+from .layout import empty_result, laid_out, like, memory_format, per_channel, statistics_type, volume
 from .library import Eager, operator
 from .places import Place
 from .repeat import repeated
@@ -368,7 +368,7 @@ def batch_norm(
     momentum
         Weight of the batch's statistics in the running ones.
     eps
-        Added to the variance; 1e-5 or more, as in cuDNN.
+        Added to the variance; not negative.
     backend
         See :func:`conv2d`.
     place
@@ -377,7 +377,7 @@ def batch_norm(
     Raises
     ------
     BadParam
-        Shapes that do not fit, an `eps` that is too small, missing statistics, or one value for each channel in
+        Shapes that do not fit, a negative `eps`, missing statistics, or one value for each channel in
         training.
     """
     tensors, numbers = (x, weight, bias, running_mean, running_var), (momentum, eps, backend)
@@ -389,12 +389,12 @@ def batch_norm(
         if running_mean is None or running_var is None:
             raise BadParam(argument="running_mean", expected="statistics, without training", got=None)
         if x.numel() == 0:
-            return torch.empty_like(x)
+            return empty_result(x, weight, bias)
         return batch_norm_inference(x, weight, bias, running_mean, running_var, eps, backend)
     if volume(x.shape) == x.shape[1]:
         raise BadParam(argument="x", expected="more than 1 value per channel when training", got=tuple(x.shape))
     if x.numel() == 0:
-        return x.clone()
+        return empty_result(x, weight, bias)
     updated = _new_update(tensors, numbers)
     if updated is not None:
         return updated

@@ -13,7 +13,7 @@ import portadnn as dnn
 from portadnn.errors import BadParam
 
 from .handles import handle_for
-from .layout import check_rank, memory_format, new, per_channel, spread
+from .layout import check_rank, check_sizes, memory_format, new, per_channel, spread
 from .library import autocast, operator
 from .places import Place
 from .repeat import repeated
@@ -71,6 +71,7 @@ def output_dims(x: Ints, w: Ints, stride: Ints, padding: Ints, dilation: Ints) -
         (size + 2 * p - d * (window - 1) - 1) // s + 1
         for size, window, s, p, d in zip(x[2:], w[2:], stride, padding, dilation, strict=True)
     ]
+    check_sizes(x, spatial)
     return [x[0], w[0], *spatial]
 
 
@@ -173,6 +174,7 @@ def _data(w: torch.Tensor, dy: torch.Tensor, dims: Ints, *geometry: Any) -> torc
 
 
 def _data_fake(w: torch.Tensor, dy: torch.Tensor, dims: Ints, *geometry: Any) -> torch.Tensor:
+    check_sizes(dy.shape, dims[2:])
     return new(dy, dims, memory_format(dy, w))
 
 

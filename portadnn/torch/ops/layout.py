@@ -86,6 +86,24 @@ def check_rank(x: torch.Tensor, name: str, *ranks: int) -> None:
         raise BadParam(argument=name, expected=f"{' or '.join(map(str, ranks))} dims", got=tuple(x.shape))
 
 
+def check_sizes(dims: Sequence[Any], sizes: Sequence[Any]) -> None:
+    """Demand that a layer of an image has an output in each spatial dimension; symbolic sizes are not looked at."""
+    if any(isinstance(size, int) and size < 1 for size in sizes):
+        raise BadParam(
+            argument="x",
+            expected="an image with room for a window in each dimension",
+            got=f"{tuple(dims)}, which makes outputs of {tuple(sizes)}",
+        )
+
+
+def empty_result(x: torch.Tensor, *parameters: torch.Tensor | None) -> torch.Tensor:
+    """Return what a layer makes of an x without elements: the gradients by its parameters are zeros."""
+    y = x.clone()
+    for parameter in parameters:
+        y = y if parameter is None else y + parameter.sum().to(y.dtype)
+    return y
+
+
 def volume(dims: Sequence[int]) -> int:
     """Return the number of elements."""
     return math.prod(dims)

@@ -12,7 +12,7 @@ from portadnn.errors import BadParam
 
 from .batch_norms import batch_norm
 from .handles import handle_for
-from .layout import laid_out, like, memory_format, per_channel, statistics_type, volume
+from .layout import empty_result, laid_out, like, memory_format, per_channel, statistics_type, volume
 from .library import autocast, operator
 from .repeat import repeated
 from .twice import again, norm_gradients
@@ -159,7 +159,7 @@ def _by_rows(
 ) -> torch.Tensor:
     count = volume(shape)
     if x.numel() == 0:
-        return x.clone()
+        return empty_result(x, weight, bias)
     weight = _with_scale(x, weight, bias, count)
     flat = [None if p is None else p.reshape(-1) for p in (weight, bias)]
     y, _, _ = norm(x.reshape(-1, count), *flat, mode, 1, eps, backend)
@@ -244,7 +244,7 @@ def group_norm(
         raise BadParam(argument="num_groups", expected=f"a divisor of the channels of {tuple(x.shape)}", got=num_groups)
     (x,) = autocast(x, to=torch.float32, on=("cuda",))
     if x.numel() == 0:
-        return x.clone()
+        return empty_result(x, weight, bias)
     weight = _with_scale(x, weight, bias, x.shape[1])
     y, _, _ = norm(_few_dims(x), weight, bias, "group_norm", num_groups, eps, backend)
     return y.view(x.shape)
@@ -292,7 +292,7 @@ def instance_norm(
     if count == 1:
         raise BadParam(argument="x", expected="more than 1 value for each channel of a sample", got=tuple(x.shape))
     if x.numel() == 0:
-        return x.clone()
+        return empty_result(x, weight, bias)
     weight = _with_scale(x, weight, bias, x.shape[1])
     y, mean, inverse = norm(x, weight, bias, "instance_norm", 1, eps, backend)
     with torch.no_grad():

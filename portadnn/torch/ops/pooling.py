@@ -13,7 +13,7 @@ import portadnn as dnn
 from portadnn.errors import BadParam, NotSupported
 
 from .handles import handle_for
-from .layout import check_rank, dense, like, memory_format, new, spread, volume
+from .layout import check_rank, check_sizes, dense, like, memory_format, new, spread, volume
 from .library import autocast, operator, result
 from .repeat import repeated
 from .twice import again, pooling_gradient
@@ -49,6 +49,7 @@ def _forward(x: torch.Tensor, mode: str, window: Ints, padding: Ints, stride: In
 
 def _fake(x: torch.Tensor, mode: str, window: Ints, padding: Ints, stride: Ints, backend: str) -> torch.Tensor:
     sizes = [(h + 2 * p - k) // s + 1 for h, k, p, s in zip(x.shape[2:], window, padding, stride, strict=True)]
+    check_sizes(x.shape, sizes)
     return new(x, [*x.shape[:2], *sizes], memory_format(x))
 
 

@@ -99,10 +99,11 @@ def _gradient(mode: ActivationMode, y: Operand, dy: Tensor, x: Operand, dx: Tens
         if isinstance(other, Apart) or given[name].stride() != given["dy"].stride():
             source = other.make if isinstance(other, Apart) else given[name].contiguous
             given[name] = scratch(data_type(dy), dims, None if source is None else _reshaped(source, dims))
-    if any(isinstance(given[name], Apart) for name in ("y", "x")):
-        for name in ("dy", "dx"):
-            if not given[name].is_contiguous():
-                given[name] = scratch(data_type(dy), dims, given[name].contiguous)
+    alike = all(is_tensor(one) and one.stride() == given["dy"].stride() for one in given.values())
+    if not alike:  # copies, where a tensor is not packed
+        for name, one in given.items():
+            if is_tensor(one) and not one.is_contiguous():
+                given[name] = scratch(data_type(dy), dims, one.contiguous)
     keeps = NanPropagation.PROPAGATE_NAN
     return [pose(ActivationBackward, given, mode=mode, nan_propagation=keeps)]
 
