@@ -78,7 +78,7 @@ class LogJudge(Judge):
 
     def _add(self, finding: Finding) -> None:
         alike = _alike(finding)
-        if self._call is not None:
+        if self._call in self._judged:
             self._told.setdefault(self._call, set()).add(alike)
         if alike not in self._first:
             self._first[alike] = finding.key

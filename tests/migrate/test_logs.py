@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from pathlib import Path
 
@@ -249,6 +250,20 @@ def test_memory_does_not_grow_with_the_log():
     seen, summary = read("".join(V7.replace("[1,3,224", f"[{n % 7 + 1},3,224") for n in range(300)))
     assert summary.calls == 300
     assert seen.most <= 8
+
+
+MATH = """
+I! CuDNN (v8004) function cudnnSetConvolutionMathType() called:
+i!     convDesc: location=host; addr={};
+i!     mathType: type=cudnnMathType_t; val=CUDNN_TENSOR_OP_MATH (1);
+"""
+
+
+def test_descriptors_that_are_never_destroyed_are_forgotten_when_long_unused(monkeypatch):
+    monkeypatch.setattr(importlib.import_module("portadnn.migrate.logs.follow"), "_THINGS", 50)
+    seen, summary = read("".join(MATH.format(f"0x{n:x}") + MATH.format("0x40") for n in range(0x1000, 0x1100)))
+    assert summary.calls == 512
+    assert set(seen.state.things) == {"0x40", *(f"0x{n:x}" for n in range(0x1100 - 49, 0x1100))}
 
 
 YOUNGER = {  # as MIOpen's LogCmd functions print them, or as a driver is called

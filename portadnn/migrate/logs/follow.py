@@ -24,6 +24,7 @@ _INNER = {
 _BUFFERS = frozenset({"x", "w", "y", "dx", "dw", "dy"})
 _BUFFERS |= {"xData", "wData", "yData", "srcData", "filterData", "destData", "diffData", "gradData"}
 _KEPT = 1024  # earlier calls of a function, on different things, that are remembered
+_THINGS = 1 << 16  # descriptors and other things that are remembered: programs leak them
 _LONGEST = 1 << 20  # characters of a line that are looked at
 
 
@@ -112,9 +113,14 @@ def _nowhere(path: str, value: object) -> None:
 
 
 def _forget(event: Event, state: State, journal: MutableMapping[int, Deed], latest: dict[object, int]) -> None:
-    """Keep the latest call on the same things, and not more than some of a function."""
-    done = state.done[event.function]
-    key = (event.function, *((name, thing.id) for name, thing in journal[event.number].things.items()))
+    """Keep the latest call on the same things, and not more than some of a function, nor things long unused."""
+    done, things = state.done[event.function], journal[event.number].things
+    for thing in things.values():
+        if thing.id in state.things:  # the one used last stands last
+            state.things[thing.id] = state.things.pop(thing.id)
+    while len(state.things) > _THINGS:
+        del state.things[next(iter(state.things))]
+    key = (event.function, *((name, thing.id) for name, thing in things.items()))
     before = latest.get(key)
     latest[key] = event.number
     for number in (before, next(iter(done)) if len(done) > _KEPT else None):
