@@ -3,7 +3,7 @@
 ``styles.txt`` holds small programs behind ``=== name``; ``//! V15 -V37`` behind a line says which rules are told of
 it, and which (with a minus) are not. ``styles_files.txt`` holds programs of several files, each behind ``--- name``;
 ``styles_wrappers.txt`` has what classes, templates and records put around descriptors, ``styles_lists.txt`` lists of
-macros, variables of other files and tables of modes.
+macros, variables of other files and tables of modes, ``styles_scalars.txt`` scalars that reach calls through objects.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from portadnn import migrate
 FOLDER = Path(__file__).parent
 PROGRAMS = [
     tuple(part.split("\n", 1))
-    for name in ("styles.txt", "styles_files.txt", "styles_wrappers.txt", "styles_lists.txt")
+    for name in (
+        "styles.txt",
+        "styles_files.txt",
+        "styles_wrappers.txt",
+        "styles_lists.txt",
+        "styles_scalars.txt",
+    )
     for part in re.split(r"^=== ", (FOLDER / name).read_text(), flags=re.MULTILINE)[1:]
 ]
 

@@ -1,15 +1,17 @@
-"""Base classes of classes that call a library, where they stand in headers that do not name one."""
+"""Classes that matter to calls of a library, and who makes their objects, in files that do not name one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import PurePath
 
 from ..program import Unit
 from .discover import Found
 
 _HEADERS = frozenset((".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl", ".inc", ".ipp", ".tpp"))
+_SCALAR = re.compile(r"^(?:const\s+)?(?:float|double)\b(?!\s*\*)")
+_SHORTEST = 4  # of the names of classes that are looked for
 _MOST_DEFINITIONS = 3  # of one name: more are of a name that is met everywhere
 
 
@@ -40,6 +42,55 @@ def bases_of(units: Iterable[Unit]) -> frozenset[str]:
     return frozenset(done - owners - bases.keys())
 
 
+def owners_of(units: Iterable[Unit], names: Collection[bytes]) -> frozenset[str]:
+    """Return the classes whose methods call functions of some names, and which none of the units defines."""
+    units = list(units)
+    known = {_simple(class_.name) for unit in units for class_ in unit.classes}
+    return frozenset(_calling(units, names) - known)
+
+
+def scaled(units: Iterable[Unit], names: Collection[bytes]) -> frozenset[str]:
+    """Return the classes whose constructors get scalars, and whose methods call a library or such names."""
+    units = list(units)
+    calling = _calling(units, names)
+    return frozenset(
+        _simple(function.owner)
+        for unit in units
+        for function in unit.functions
+        if function.kind == "constructor"
+        and any(_SCALAR.search(parameter.type) for parameter in function.parameters)
+        and _simple(function.owner) in calling
+        and len(_simple(function.owner)) >= _SHORTEST
+    )
+
+
+def _calling(units: Iterable[Unit], names: Collection[bytes]) -> set[str]:
+    return {
+        _simple(function.owner)
+        for unit in units
+        for function in unit.functions
+        if function.owner
+        and function.kind == "method"
+        and any(called.startswith(("cudnn", "miopen")) or called.encode() in names for called in function.calls)
+    }
+
+
+def making(sources: Sequence[Found], names: frozenset[str]) -> list[Found]:
+    """Return the sources that make objects of such classes by ``new``, or with a template that is given the class."""
+    if not names:
+        return []
+    alternatives = b"|".join(re.escape(name.encode()) for name in sorted(names))
+    pattern = re.compile(rb"(?:\bnew\s+|<)(?:\w+::)*(?:" + alternatives + rb")\s*[(>{]")
+    return [source for source in sources if pattern.search(_text_of(source))]
+
+
+def _text_of(source: Found) -> bytes:
+    try:
+        return b"" if source.path is None else source.path.read_bytes()
+    except OSError:
+        return b""
+
+
 def defining(sources: Sequence[Found], names: frozenset[str]) -> list[Found]:
     """Return the headers that define a class of such a name, but of names that many define."""
     if not names:
@@ -52,11 +103,7 @@ def defining(sources: Sequence[Found], names: frozenset[str]) -> list[Found]:
     for source in sources:
         if source.path is None or PurePath(source.shown).suffix not in _HEADERS:
             continue
-        try:
-            text = source.path.read_bytes()
-        except OSError:
-            continue
-        for name in set(pattern.findall(text)):
+        for name in set(pattern.findall(_text_of(source))):
             found.setdefault(name, []).append(source)
     chosen = (source for several in found.values() if len(several) <= _MOST_DEFINITIONS for source in several)
     return list({source.shown: source for source in chosen}.values())

@@ -19,7 +19,7 @@ from ..cpp.text import UTF16, count_lines
 from ..libraries import is_library
 from ..limits import HARD, KEPT, LEAST, MEMORY, NONE, Limits, end_beyond
 from ..program import Skipped, Unit
-from .bases import bases_of, defining
+from .bases import bases_of, defining, making, owners_of, scaled
 from .copies import copied
 from .discover import Found
 
@@ -177,14 +177,24 @@ def read_all(
     if left and (bound.names or bound.files or bound.templates or bound.helpers):
         found |= {one.name: one for one in looks(left, version, jobs, bound)}
     for _ in range(_DEEPEST_BASE):
-        names = bases_of(one.unit for one in found.values() if one.unit is not None)
+        units = _units(found)
+        names = bases_of(units) | owners_of(units, bound.names)
         unread = [s for s in sources if s.kind == "c++" and not _has_classes(found[s.shown])]
         headers = defining(unread, names)
         if not headers:
             break
         asked = Bound(frozenset(name.encode() for name in names))
         found |= {one.name: one for one in looks(headers, version, jobs, asked)}
+    made = scaled(_units(found), bound.names)
+    makers = making([s for s in sources if s.kind == "c++" and found[s.shown].unit is None], made)
+    if makers:
+        asked = Bound(frozenset(name.encode() for name in made))
+        found |= {one.name: one for one in looks(makers, version, jobs, asked)}
     return list(found.values())
+
+
+def _units(found: Mapping[str, Look]) -> list[Unit]:
+    return [one.unit for one in found.values() if one.unit is not None]
 
 
 def _has_classes(found: Look) -> bool:

@@ -9,7 +9,7 @@ from ..values import UNKNOWN, Value, known, unknown
 from . import types
 from .index import Known
 from .library_calls import LibraryCalls
-from .memory import Frame
+from .memory import Frame, is_enumeration
 from .texts import unparsed
 
 Bound = Sequence[tuple[str | None, Value]]  # what a call gives: the caller's variable, and its value
@@ -19,8 +19,16 @@ _TYPES = ("typename", "class")
 class Binding(LibraryCalls):
     """Binds parameters to what a call gives."""
 
-    def given_anywhere(self, function: Function, place: int) -> Value | None:
-        """Return the enumerators that calls anywhere in the program give a parameter, and its default argument."""
+    def given_anywhere(self, called: Known, place: int) -> Value | None:
+        """Return the enumerators that calls anywhere in the program give a parameter, and its default argument.
+
+        Of a scalar that are the numbers.
+        """
+        function = called.function
+        type_ = function.parameters[place].type
+        if not is_enumeration(type_):
+            numbers = self.index.numbers.of_parameter(called, place) if self.is_scalar(type_) else ()
+            return self.one_of_numbers(numbers, type_)
         names = self.index.given.constants_given(function, place)
         if not any(names):
             return None

@@ -294,8 +294,8 @@ class Calls(Binding):
         self.bind_pack(frame, called.function, arguments, bound)
         for i, parameter in enumerate(called.function.parameters):
             path, given = bound[i] if i < len(bound) else _NOTHING
-            if given is None and not self.stack and is_enumeration(parameter.type):
-                given = self.given_anywhere(called.function, i)
+            if given is None and not self.stack:
+                given = self.given_anywhere(called, i)
                 path = None
             default = parameter.default
             at_start = given is None and default is not None and not self.stack

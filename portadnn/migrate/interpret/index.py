@@ -14,6 +14,7 @@ from ..program import Braces, Cast, Class, Constant, Declare, Expression, Functi
 from . import types
 from .given import Given
 from .nearby import Nearby
+from .numbers import NumbersGiven
 from .parts import declarations, given_members, pointed_at
 
 _DEEPEST_OBJECT = 2
@@ -54,6 +55,7 @@ class Index:
     units_with_globals: frozenset[int] | None = None
     units_by_class: dict[str, frozenset[str]] = field(default_factory=dict)
     given: Given = field(init=False)
+    numbers: NumbersGiven = field(init=False)
     _ambiguous: bool = False
     _members: dict[tuple[str, str], Mapping[str, Declare]] = field(default_factory=dict)
     _classes_by_type: dict[tuple[str, str], Class | None] = field(default_factory=dict)
@@ -90,6 +92,7 @@ class Index:
                 if function.owner:
                     self.methods.setdefault(types.simple(function.owner), []).append(known)
         self.given = Given(self.units, [known.function for known in self.all], self.classes)
+        self.numbers = NumbersGiven(self)
         self._mark_leading()
 
     def _add_class(self, name: str, class_: Class, file: str) -> None:

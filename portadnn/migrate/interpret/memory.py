@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..model import symbols
 from ..model.kinds import library_of
 from ..model.state import State, Thing, unified
-from ..program import Class, Declare, Expression, Function, Unit
+from ..program import Class, Constant, Declare, Expression, Function, Unit
 from ..values import POSSIBLY, UNKNOWN, Value, items, join, known, thing, unknown
 from . import types
 from .index import Index
@@ -22,6 +22,7 @@ _ENUMERATION = re.compile(
     r"(?:cudnn|miopen)\w*(?:Mode|Format|DataType|Op|Propagation|RNNAlgo|SoftmaxAlgorithm|MathType)_t$"
 )
 _LONGEST_PATH = 300
+_SCALARS = ("float", "double", "double?")
 _LONGEST_ARRAY = 16
 
 
@@ -138,7 +139,21 @@ class Memory:
                 return join(known(constant) for constant in mine)
         if is_chosen(path, type_) and (class_ := self.class_at(parent_of(path))) is not None:
             return self._algorithm_at_first(path, types.bare(type_), class_)
+        if self.is_scalar(type_) and (class_ := self.class_at(parent_of(path))) is not None:
+            name = re.split(r"\.|->", path)[-1]
+            numbers = self.index.numbers.of_member(types.simple(class_.name), name)
+            return self.one_of_numbers(numbers, type_) or unknown(path, types.bare(type_))
         return unknown(path, types.bare(type_))
+
+    def is_scalar(self, type_: str) -> bool:
+        """Whether a type is that of scalars such as alpha and beta."""
+        return self.index.number_type(types.bare(self.index.resolved(types.bare(type_)))) in _SCALARS
+
+    def one_of_numbers(self, numbers: Sequence[Constant], type_: str) -> Value | None:
+        """Return what possibly is one of some numbers, that the program gives in other places."""
+        name = self.index.number_type(types.bare(self.index.resolved(types.bare(type_))))
+        found = [symbols.converted(known(one.value, one.type), name) for one in numbers]
+        return join([*found, POSSIBLY]) if found else None
 
     def _library_of_member(self, class_: Class, name: str, type_: str) -> str:
         """Return whose enumeration a member has; "" where each half of an ``#ifdef`` declares it for a library."""

@@ -172,12 +172,15 @@ def _each(test: Callable[[Value, Situation], bool | None]) -> Test:
 def _negated(test: Test) -> Test:
     opposite: dict[Said, Said] = {"yes": "no", "no": "yes"}
 
+    def one(option: Value, situation: Situation) -> Said:
+        said = test(option, situation)
+        return opposite.get(said, said)
+
     def other(value: Value, situation: Situation) -> Said:
         if UNSET in value.options:
             return "unknown"  # no other constant
         sure = [option for option in value.options if option != POSSIBLY]
-        said = test(join(sure), situation)
-        said = opposite.get(said, said)
+        said = _of_options(join(sure), lambda option: one(option, situation))
         return "maybe" if said == "yes" and len(sure) < len(value.options) else said
 
     return other

@@ -1,0 +1,335 @@
+"""The numbers that a program gives parameters and members, wherever and through whatever functions it does so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..program import Braces, Cast, Constant, Declare, Expression, Function, Invocation, Member, Name, Operation
+from ..program import Index as Element
+from . import types
+from .parts import all_expressions, declarations
+
+if TYPE_CHECKING:
+    from .index import Index, Known
+
+_MOST = 8  # numbers of one parameter or member: more say nothing
+_DEEPEST = 40
+
+Numbers = dict[object, Constant]
+
+
+class _Call(NamedTuple):
+    arguments: Sequence[Expression]
+    base: Expression | None  # the object whose method it is
+    caller: Known
+
+
+class _Gift(NamedTuple):
+    value: Expression
+    giver: Known | None  # None of what a declaration gives
+
+
+@dataclass
+class NumbersGiven:
+    """Constants by where they end: of a parameter those of all calls, of a member those of all objects.
+
+    Calls are matched by name, number of arguments and what is known of the object's class. A call that gives something
+    else, as a number from a file, adds nothing: that a parameter possibly is one of the numbers holds all the same.
+    """
+
+    index: Index
+    _found: dict[tuple[object, ...], Numbers] = field(default_factory=dict)
+    _calls: dict[str, list[_Call]] = field(default_factory=dict)
+    _gifts: dict[tuple[str, str], list[_Gift]] = field(default_factory=dict)
+    _holders: dict[str, set[str]] = field(default_factory=dict)  # classes that declare a member of a name
+    _locals: dict[int, dict[str, str]] = field(default_factory=dict)
+    _values: dict[int, dict[str, list[Expression]]] = field(default_factory=dict)
+    _depth: int = 0
+    _read: bool = False
+
+    def of_parameter(self, known: Known, place: int) -> tuple[Constant, ...]:
+        """Return the numbers that calls give a parameter; its default argument where one leaves it out."""
+        return self._few(self._of_parameter(known, place))
+
+    def of_member(self, class_name: str, name: str) -> tuple[Constant, ...]:
+        """Return the numbers that a member of a class is given, by its declaration, constructors and anything else."""
+        return self._few(self._of_member(class_name, name))
+
+    @staticmethod
+    def _few(found: Numbers) -> tuple[Constant, ...]:
+        return tuple(found.values()) if len(found) <= _MOST else ()
+
+    # Where numbers come from ------------------------------------------------------------------------------------
+
+    def _of_parameter(self, known: Known, place: int) -> Numbers:
+        key = id(known), place
+        if key not in self._found and self._depth < _DEEPEST:
+            self._gather()
+            found = self._found[key] = Numbers()
+            function = known.function
+            default = function.parameters[place].default
+            name = types.simple(function.owner if function.kind == "constructor" else function.name)
+            calls = [call for call in self._calls.get(name, ()) if self._may_mean(call, known)]
+            for call in calls:
+                given = call.arguments[place] if place < len(call.arguments) else None
+                if given is not None:
+                    found.update(self._of(given, call.caller))
+            if default is not None and (not calls or any(place >= len(call.arguments) for call in calls)):
+                found.update(self._of(default, known))
+        return self._found.get(key, {})
+
+    def _of_member(self, class_name: str, name: str) -> Numbers:
+        key = self._declaring(class_name, name), name
+        if key not in self._found and self._depth < _DEEPEST:
+            self._gather()
+            found = self._found[key] = Numbers()
+            for gift in self._gifts.get(key, ()):
+                found.update(self._of(gift.value, gift.giver))
+        return self._found.get(key, {})
+
+    def _of(self, value: Expression, known: Known | None) -> Numbers:
+        self._depth += 1
+        try:
+            return self._within(value, known) if self._depth < _DEEPEST else {}
+        finally:
+            self._depth -= 1
+
+    def _within(self, value: Expression, known: Known | None) -> Numbers:
+        if isinstance(value, Constant):
+            number = isinstance(value.value, int | float) and not isinstance(value.value, bool)
+            return {value.value: value} if number else {}
+        if isinstance(value, Cast):
+            return self._of(value.value, known)
+        if isinstance(value, Braces):
+            return self._of(value.values[0], known) if len(value.values) == 1 else {}
+        if isinstance(value, Operation):
+            return self._of_operation(value, known)
+        if isinstance(value, Name):
+            return self._of_name(value.name, known)
+        if isinstance(value, Member) and known is not None:
+            class_name = self._class_of(value.base, known) or self._only_holder(value.name)
+            return self._of_member(class_name, value.name) if class_name else {}
+        return {}
+
+    def _of_operation(self, value: Operation, known: Known | None) -> Numbers:
+        if value.operator == "?:" and len(value.operands) == 3:
+            return {**self._of(value.operands[1], known), **self._of(value.operands[2], known)}
+        if value.operator == "&x":
+            return self._of(value.operands[0], known)
+        return {}
+
+    def _of_name(self, name: str, known: Known | None) -> Numbers:
+        if known is None:
+            return {}
+        found: Numbers = {}
+        for one in self._values_of(known).get(name, ()):
+            found.update(self._of(one, known))
+        for i, parameter in enumerate(known.function.parameters):
+            if parameter.name == name:
+                return {**self._of_parameter(known, i), **found}
+        if name in self._types_of(known):
+            return found
+        owner = types.simple(known.function.owner)
+        if owner and "::" not in name and self._declaring(owner, name):
+            return self._of_member(owner, name)
+        for declared, _ in self.index.variables_named(types.simple(name)):
+            if declared.value is not None:
+                found.update(self._of(declared.value, None))
+        return found
+
+    # Whom a call means, and whose member one is -----------------------------------------------------------------
+
+    def _may_mean(self, call: _Call, known: Known) -> bool:
+        function = known.function
+        required = sum(parameter.default is None for parameter in function.parameters)
+        if not required <= len(call.arguments) <= len(function.parameters):
+            return False
+        if function.kind == "constructor":
+            return True
+        owner = types.simple(function.owner)
+        if not owner:
+            self.index.here = call.caller.unit.file
+            return call.base is None and known in self.index.free_functions(types.simple(function.name))
+        class_name = types.simple(call.caller.function.owner) if call.base is None else ""
+        if call.base is not None:
+            class_name = self._class_of(call.base, call.caller)
+        if class_name:
+            return self._related(class_name, owner)
+        if call.base is None:
+            return function.static
+        others = {types.simple(k.function.owner) for k in self.index.methods_named(types.simple(function.name))}
+        return all(not self._roots(owner).isdisjoint(self._roots(other)) for other in others)
+
+    def _related(self, one: str, other: str) -> bool:
+        return one in self._line(other) or other in self._line(one)
+
+    def _line(self, name: str) -> list[str]:
+        return [types.simple(class_.name) for class_ in self.index.lineage(name)] or [name]
+
+    def _roots(self, name: str) -> frozenset[str]:
+        line = self._line(name)
+        return frozenset(line[1:] or line)
+
+    def _declaring(self, class_name: str, name: str) -> str:
+        """Return which of a class and its bases declares a member; "" where none does."""
+        for class_ in self.index.lineage(class_name):
+            if any(member.name == name for member in class_.members):
+                return types.simple(class_.name)
+        return ""
+
+    def _only_holder(self, name: str) -> str:
+        holders = self._holders.get(name, set())
+        return next(iter(holders)) if len(holders) == 1 else ""
+
+    def _class_of(self, expression: Expression, known: Known) -> str:
+        """Return the class of the object that an expression gives; "" where that is not known."""
+        if isinstance(expression, Name) and expression.name == "this":
+            return types.simple(known.function.owner)
+        class_ = self.index.class_of(self._type_of(expression, known))
+        return "" if class_ is None else types.simple(class_.name)
+
+    def _type_of(self, expression: Expression, known: Known) -> str:
+        if isinstance(expression, Cast):
+            return expression.type
+        if isinstance(expression, Element):
+            return self._type_of(expression.base, known)  # classes are looked up behind all containers
+        if isinstance(expression, Operation) and expression.operator in ("*x", "&x"):
+            return self._type_of(expression.operands[0], known)
+        if isinstance(expression, Name):
+            name = expression.name
+            local = self._types_of(known)
+            if name in local:
+                return self._type_of_auto(name, known) if "auto" in local[name].split() else local[name]
+            owner = types.simple(known.function.owner)
+            member = self.index.members_by_name(owner).get(name) if owner else None
+            if member is None:
+                member = next((declared for declared, _ in self.index.variables_named(types.simple(name))), None)
+            return "" if member is None else member.type
+        if isinstance(expression, Member):
+            member = self.index.members_by_name(self._class_of(expression.base, known)).get(expression.name)
+            return "" if member is None else member.type
+        if isinstance(expression, Invocation) and isinstance(expression.callee, Name):
+            short = types.simple(expression.callee.name)
+            if short in self.index.classes:
+                return short
+            return next((k.function.returns for k in self.index.functions.get(short, ())), "")
+        return ""
+
+    def _type_of_auto(self, name: str, known: Known) -> str:
+        self._depth += 1
+        try:
+            values = self._values_of(known).get(name, ()) if self._depth < _DEEPEST else ()
+            return next((self._type_of(value, known) for value in values), "")
+        finally:
+            self._depth -= 1
+
+    def _types_of(self, known: Known) -> dict[str, str]:
+        if id(known) not in self._locals:
+            self._locals[id(known)] = _types_in(known.function)
+        return self._locals[id(known)]
+
+    def _values_of(self, known: Known) -> dict[str, list[Expression]]:
+        """Return what a function gives its variables and parameters."""
+        if id(known) not in self._values:
+            found: dict[str, list[Expression]] = {}
+            for declared in declarations(known.function.body):
+                for value in (declared.value, *declared.arguments[:1]):
+                    if value is not None:
+                        found.setdefault(declared.name, []).append(value)
+            for target, value in _assignments(known.function):
+                if isinstance(target, Name):
+                    found.setdefault(target.name, []).append(value)
+            self._values[id(known)] = found
+        return self._values[id(known)]
+
+    # The program's calls and assignments ------------------------------------------------------------------------
+
+    def _gather(self) -> None:
+        """Read, once, who calls what with what, and what members are given."""
+        if self._read:
+            return
+        self._read = True
+        for classes in self.index.classes.values():
+            class_ = classes[0][0]
+            for member in class_.members:
+                self._holders.setdefault(member.name, set()).add(types.simple(class_.name))
+                if member.value is not None:
+                    self._give(types.simple(class_.name), member.name, member.value, None)
+        for known in self.index.all:
+            for name, call in _calls_in(known, self.index):
+                self._calls.setdefault(name, []).append(call)
+        for known in self.index.all:
+            self._read_gifts(known)
+        for variables in self.index.variables.values():
+            for declared, _ in variables:
+                self._read_braces(declared, None)
+
+    def _read_gifts(self, known: Known) -> None:
+        owner = types.simple(known.function.owner)
+        for name, arguments, _ in known.function.initializers:
+            if len(arguments) == 1:
+                self._give(owner, name, arguments[0], known)
+        local = self._types_of(known)
+        for target, value in _assignments(known.function):
+            if isinstance(target, Member):
+                class_name = self._class_of(target.base, known) or self._only_holder(target.name)
+                self._give(class_name, target.name, value, known)
+            elif isinstance(target, Name) and owner and target.name not in local:
+                self._give(owner, target.name, value, known)
+        for declared in declarations(known.function.body):
+            self._read_braces(declared, known)
+
+    def _give(self, class_name: str, name: str, value: Expression, giver: Known | None) -> None:
+        declaring = self._declaring(class_name, name) if class_name else ""
+        if declaring:
+            self._gifts.setdefault((declaring, name), []).append(_Gift(value, giver))
+
+    def _read_braces(self, declared: Declare, known: Known | None) -> None:
+        """Read what braces give the members of a record, or of each in an array of them."""
+        if not isinstance(declared.value, Braces):
+            return
+        class_ = self.index.class_of(declared.type)
+        if class_ is None or class_.constructed:
+            return
+        waiting = [declared.value]
+        while waiting:
+            braces = waiting.pop()
+            inner = [value for value in braces.values if isinstance(value, Braces)]
+            if len(inner) == len(braces.values):
+                waiting += inner
+                continue
+            for member, value in zip(class_.members, braces.values, strict=False):
+                self._give(types.simple(class_.name), member.name, value, known)
+
+
+def _types_in(function: Function) -> dict[str, str]:
+    found = {parameter.name: parameter.type for parameter in function.parameters}
+    return found | {declared.name: declared.type for declared in declarations(function.body)}
+
+
+def _assignments(function: Function) -> Iterator[tuple[Expression, Expression]]:
+    for expression in all_expressions(function.body):
+        if isinstance(expression, Operation) and expression.operator == "=":
+            yield expression.operands[0], expression.operands[1]
+
+
+def _calls_in(known: Known, index: Index) -> Iterator[tuple[str, _Call]]:
+    """Yield the calls in a function by the names of what they call; where objects are made, of the classes."""
+    for expression in all_expressions(known.function.body):
+        if not isinstance(expression, Invocation) or not isinstance(expression.callee, Name | Member):
+            continue
+        callee = expression.callee
+        base = callee.base if isinstance(callee, Member) else None
+        name = types.simple(callee.name)
+        yield name, _Call(expression.arguments, base, known)
+        before = expression.text.partition("(")[0]
+        made = types.template_argument(before) if "<" in before else ""  # make_shared<Layer>(...), add<Layer>(...)
+        if made and (class_ := index.class_of(made)) is not None:
+            yield types.simple(class_.name), _Call(expression.arguments, None, known)
+    for declared in declarations(known.function.body):
+        if declared.arguments:
+            yield types.simple(declared.type), _Call(declared.arguments, None, known)
+    for name, arguments, _ in known.function.initializers:
+        yield types.simple(name), _Call(arguments, None, known)
