@@ -89,6 +89,11 @@ class Branches(Declaring):
                 if value.kind == "known":
                     self._narrow_to(variable, value, equal=equal)
                     return
+            elif isinstance(variable, Invocation) and not variable.arguments and isinstance(other, Name):  # mode()
+                value = self.evaluate(other)
+                if value.kind == "known":
+                    self._narrow_fields(self.evaluate(variable), value, equal=equal)
+                    return
 
     def _narrow_to(self, variable: Expression, value: Value, *, equal: bool, case: bool = False) -> None:
         """Note that a variable is, or is not, a value; an algorithm that is compared with one is not fixed by that.
@@ -106,8 +111,20 @@ class Branches(Declaring):
             fitting = [option for option in old.options if _is(option, value) is not (not equal)]
             if fitting:
                 self.state.variables[path] = join(fitting)
+            self._narrow_fields(old, value, equal=equal)
         elif equal and old.kind == "unknown" and not value.is_null and fixes:
             self.state.variables[path] = symbols.with_origins(value, old)
+
+    def _narrow_fields(self, old: Value, value: Value, *, equal: bool) -> None:
+        """Note that what descriptors were set to, too, is, or is not, a value: where they may be the very same ones."""
+        options = set(old.options)
+        fitting = [option for option in old.options if _is(option, value) is not (not equal)]
+        if len(options) < 2 or not fitting or not all(isinstance(option.data, str) for option in fitting):
+            return
+        for id_, thing in self.state.things.items():
+            fields = {name: join(fitting) for name, one in thing.fields.items() if set(one.options) == options}
+            if fields:
+                self.state.things[id_] = replace(thing, fields={**thing.fields, **fields})
 
     def alternatives(self, statement: Alternatives) -> None:
         """Follow the branches of the preprocessor, each from the same state."""

@@ -66,13 +66,13 @@ def template_argument(type_: str) -> str:
 @functools.cache
 def is_smart(type_: str) -> bool:
     """Whether it is a smart pointer."""
-    return _SMART.match(bare(type_)) is not None and not type_.rstrip().endswith("*")
+    return _SMART.match(bare(type_)) is not None and not type_.rstrip().endswith(("*", "]"))
 
 
 @functools.cache
 def is_array(type_: str) -> bool:
     """Whether it is a container of the standard library, or of thrust."""
-    return _ARRAYS.match(bare(type_)) is not None and not type_.rstrip().endswith("*")
+    return _ARRAYS.match(bare(type_)) is not None and not type_.rstrip().endswith(("*", "]"))
 
 
 @functools.cache
@@ -84,13 +84,13 @@ def is_fixed_array(type_: str) -> bool:
 @functools.cache
 def is_map(type_: str) -> bool:
     """Whether it is a map of the standard library, or one like it."""
-    return _MAPS.match(bare(type_)) is not None and not type_.rstrip().endswith("*")
+    return _MAPS.match(bare(type_)) is not None and not type_.rstrip().endswith(("*", "]"))
 
 
 @functools.cache
 def is_pair(type_: str) -> bool:
     """Whether it is a ``std::pair``."""
-    return re.match(r"(?:std::)?pair\s*<", bare(type_)) is not None and not type_.rstrip().endswith("*")
+    return re.match(r"(?:std::)?pair\s*<", bare(type_)) is not None and not type_.rstrip().endswith(("*", "]"))
 
 
 @functools.cache

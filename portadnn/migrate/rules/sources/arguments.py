@@ -31,7 +31,8 @@ from ..situation import SourceHit
 from ..walking import callee, inside, invocations, plain, variable, walk
 
 _INTEGER = re.compile(
-    r"^(const |constexpr |static )*((un)?signed |u?int\d*_t|int|long|short|char|size_t|unsigned)[\w ]*$"
+    r"^(const |constexpr |static )*((un)?signed |u?int\d*_t|int|long|short|char|size_t|unsigned"
+    r"|j(?:int|long|short|byte)\b|Py_ssize_t|c_u?int\b|[iu](?:8|16|32|64)\b|u?int\d*\b)[\w ]*$"
 )
 
 
@@ -157,12 +158,12 @@ def number_from_outside(unit: Unit) -> Iterator[SourceHit]:
     """Find an int that becomes an enumerator of cuDNN whose numbers are others in MIOpen."""
     for function in unit.functions:
         types: dict[str, str] | None = None
-        given_at_calls = {
-            id(argument)
-            for node in inside(function.body)
-            if isinstance(node, Invocation) and is_library(callee(node))
-            for argument in node.arguments
-        }
+        calls = [n for n in inside(function.body) if isinstance(n, Invocation) and is_library(callee(n))]
+        given_at_calls = {id(argument) for node in calls for argument in node.arguments}
+        for argument, type_ in (pair for node in calls for pair in _unconverted(node)):
+            types = _declared(unit, function) if types is None else types
+            if _INTEGER.match(types.get(variable(argument), "").strip()):
+                yield SourceHit(argument.span, "possible", {"value": variable(argument), "enumeration": type_})
         for node in inside(function.body):
             if isinstance(node, Cast) and id(node) not in given_at_calls and (hit := _literal(node)) is not None:
                 yield hit
@@ -170,10 +171,7 @@ def number_from_outside(unit: Unit) -> Iterator[SourceHit]:
             outside = isinstance(node, Cast) and isinstance(node.value, Invocation) and _comes_in(node.value)
             if not isinstance(node, Cast) or not (outside or isinstance(node.value, Name | Member)):
                 continue
-            enumeration = shared_enumerations().get(plain(node.type))
-            if enumeration is None or all(
-                v.number == v.miopen_number for v in enumeration.values if v.cudnn and v.miopen
-            ):
+            if plain(node.type) not in shared_enumerations() or not _differs(plain(node.type)):
                 continue
             types = _declared(unit, function) if types is None else types
             if outside or _INTEGER.match(types.get(variable(node.value), "").strip()):
@@ -214,6 +212,23 @@ def _compared_with(node: Any) -> Iterator[tuple[Any, Name]]:
                 yield one, other
     if isinstance(node, Switch):
         yield from ((node.value, value) for values, _ in node.cases for value in values if isinstance(value, Name))
+
+
+def _unconverted(call: Invocation) -> Iterator[tuple[Name | Member, str]]:
+    """Yield what a call gives parameters that are enumerations with other numbers, as C allows of an int."""
+    declared = mapping.table().functions.get(callee(call))
+    for parameters in [] if declared is None else [declared.latest]:
+        for parameter, argument in zip(parameters, call.arguments, strict=False):
+            if len(parameters) == len(call.arguments) and isinstance(argument, Name | Member):
+                type_ = plain(parameter.type)
+                if type_ in shared_enumerations() and _differs(type_):
+                    yield argument, type_
+
+
+def _differs(enumeration: str) -> bool:
+    """Whether some of an enumeration's numbers are others in MIOpen."""
+    values = shared_enumerations()[enumeration].values
+    return any(v.number != v.miopen_number for v in values if v.cudnn and v.miopen)
 
 
 def _literal(node: Cast) -> SourceHit | None:
