@@ -30,7 +30,7 @@ LARGEST = 4 << 20  # bytes
 _INSTANTIATES = re.compile(rb"\btemplate\b[^<;]*<\s*double\s*>")
 STARVED = "took too much memory to read: only searched for calls"
 _EXHAUSTED = {"time": "took too long to read: only searched for calls", "memory": STARVED}
-_ALONE = re.compile(rb"^[ \t]*([A-Z][A-Z0-9_]{2,})\(\w+\)[ \t\r]*;?[ \t\r]*$", re.MULTILINE)  # what may be a list
+_CAPITALS = re.compile(rb"\b([A-Z][A-Z0-9_]+)\(")  # what may be a list, or a part of arguments by version
 _ASSIGNMENT = re.compile(rb"[\w.>\s-]+=\s*")
 
 
@@ -153,7 +153,7 @@ class _Reading:
         if len(unit.mentions) >= MOST:
             unit.skipped.append(Skipped(unit.file, f"{MOST:,} calls or more: the others are not told of"))
         unit.handed = frozenset(context.handed)
-        unit.asked = unit.handed | context.asked | {name.decode() for name in _ALONE.findall(bytes(mask))}
+        unit.asked = unit.handed | context.asked | {name.decode() for name in _CAPITALS.findall(bytes(mask))}
         unit.suppressions = suppressions(self.text, unit.mentions)
         unit.named = named(bytes(mask))
         unit.chosen = given_to_templates(self.text.mask)

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..program import Class, Expression, Function, Name, Unit
+from ..program import Class, Constant, Expression, Function, Name, Unit
 from . import types
-from .parts import assigned_names, declarations, enumerators, given_arguments, given_members, pointed_at
+from .parts import assigned_names, declarations, enumerators, given_arguments, given_members, numbers_in, pointed_at
 
 
 @dataclass
@@ -78,12 +78,8 @@ class Given:
 
         Of a parameter, that is what the only call gives it, or its default argument where no call gives it any.
         """
-        if self._expressions is None:
-            self._expressions = {}
-            for function in self.functions:
-                for owner, name, value in given_members(function):
-                    self._expressions.setdefault((types.simple(owner), name), []).append((value, function))
-        found = [*self._expressions.get((class_name, member), ()), *self._expressions.get(("", member), ())]
+        given = self._every()
+        found = [pair for owner in (class_name, "", "::") for pair in given.get((owner, member), ())]
         if len(found) != 1:
             return None
         only: Expression = found[0][0]
@@ -91,8 +87,22 @@ class Given:
         places = [i for i, p in enumerate(function.parameters) if isinstance(only, Name) and p.name == only.name]
         if not places:
             return only
-        given = self.given_to(function, places[0])
-        return given[0] if len(given) == 1 else None if given else function.parameters[places[0]].default
+        passed = self.given_to(function, places[0])
+        return passed[0] if len(passed) == 1 else None if passed else function.parameters[places[0]].default
+
+    def numbers_of(self, variable: str) -> list[Constant]:
+        """Return the numbers that functions set a variable of a file to, among whatever else."""
+        return [number for value, _ in self._every().get(("::", variable), ()) for number in numbers_in(value)]
+
+    def _every(self) -> dict[tuple[str, str], list[tuple[Expression, Function]]]:
+        """Return all that functions give members and variables."""
+        if self._expressions is None:
+            self._expressions = {}
+            for function in self.functions:
+                for owner, name, value in given_members(function):
+                    key = owner if owner == "::" else types.simple(owner)
+                    self._expressions.setdefault((key, name), []).append((value, function))
+        return self._expressions
 
     def given_to(self, function: Function, place: int) -> list[Expression]:
         """Return what the program's calls give a parameter of a function, or of a constructor."""

@@ -93,8 +93,7 @@ class Globals(Memory):
         if declared.value is None:
             self._first_length(path, declared)
         if declared.value is None or not (constant or declared.name not in self.index.given.assigned(unit)):
-            if declared.value is not None:
-                self.state.variables[path] = self._one_of_given(path, declared)
+            self.state.variables[path] = self._one_of_given(path, declared)
             return
         self.state.variables[path] = UNKNOWN  # where it is defined by itself
         frame, self.frame = self.frame, Frame(0, unit, "")
@@ -109,12 +108,14 @@ class Globals(Memory):
     def _one_of_given(self, path: str, declared: Declare) -> Value:
         """Return what a variable that functions set may be: of an enumeration's what any of them gives it by name.
 
-        Of a scalar that is what it begins with, but for 0.
+        Of a scalar that is what it begins with, but for 0, and the numbers that it is set to.
         """
         value = unknown(path, types.bare(declared.type))
-        if declared.value is not None and types.bare(declared.type) in ("float", "double") and not declared.array:
-            first = self.cast(self.evaluate(declared.value), declared.type)
-            return join([first, POSSIBLY]) if first.kind == "known" and first.data else value
+        if types.bare(declared.type) in ("float", "double") and not declared.array:
+            first = self.evaluate(declared.value) if declared.value is not None else value
+            numbers = [first] if first.kind == "known" and first.data else []
+            numbers += [self.evaluate(number) for number in self.index.given.numbers_of(declared.name)]
+            return join([*(self.cast(one, declared.type) for one in numbers), POSSIBLY]) if numbers else value
         if declared.value is None or not is_enumeration(declared.type):
             return value
         names = {*enumerators(declared.value), *self.index.given.constants_of("::", declared.name)}

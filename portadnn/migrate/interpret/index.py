@@ -10,12 +10,12 @@ from ..frontend.methods import makers
 from ..libraries import is_library
 from ..model.kinds import kind_of
 from ..names import enumerators_of, values_of_both
-from ..program import Braces, Cast, Class, Constant, Declare, Expression, Function, Name, Operation, Parameter, Unit
+from ..program import Braces, Class, Constant, Declare, Function, Name, Parameter, Unit
 from . import types
 from .given import Given
 from .nearby import Nearby
 from .numbers import NumbersGiven
-from .parts import declarations, given_members, pointed_at
+from .parts import declarations, given_members, numbers_in, pointed_at
 
 _DEEPEST_OBJECT = 2
 _FEW = 4
@@ -401,20 +401,9 @@ def numbers_given(functions: Iterable[Function]) -> Mapping[str, tuple[Constant,
     found: dict[str, dict[object, Constant]] = {}
     for function in functions:
         for owner, name, value in given_members(function):
-            for constant in _numbers_in(value) if owner else ():
+            for constant in numbers_in(value) if owner else ():
                 found.setdefault(name, {})[constant.value] = constant
     return {name: tuple(values.values()) for name, values in found.items()}
-
-
-def _numbers_in(value: Expression) -> Iterator[Constant]:
-    """Yield the numbers that an expression is: itself, or either one of ``x ? 1 : 0``."""
-    if isinstance(value, Cast):
-        yield from _numbers_in(value.value)
-    elif isinstance(value, Operation) and value.operator == "?:":
-        for operand in value.operands[1:]:
-            yield from _numbers_in(operand)
-    elif isinstance(value, Constant) and isinstance(value.value, int | float):
-        yield value
 
 
 def _with_defaults(function: Function, declared: Sequence[tuple[Parameter, ...]]) -> Function:

@@ -10,6 +10,7 @@ from ..program import (
     Block,
     Braces,
     Cast,
+    Constant,
     Declare,
     Evaluate,
     Expression,
@@ -203,6 +204,17 @@ def enumerators(value: Expression) -> list[str]:
     if isinstance(value, Cast):
         return enumerators(value.value)
     return [value.name if isinstance(value, Name) and _ENUMERATOR.match(value.name) else ""]
+
+
+def numbers_in(value: Expression) -> Iterator[Constant]:
+    """Yield the numbers that an expression is: itself, or either one of ``x ? 1 : 0``."""
+    if isinstance(value, Cast):
+        yield from numbers_in(value.value)
+    elif isinstance(value, Operation) and value.operator == "?:":
+        for operand in value.operands[1:]:
+            yield from numbers_in(operand)
+    elif isinstance(value, Constant) and isinstance(value.value, int | float):
+        yield value
 
 
 def read_names(block: Block) -> Iterator[str]:

@@ -286,7 +286,8 @@ def _declared(unit: Unit, function: Function) -> dict[str, str]:
     types = {name: next(iter(found)) for name, found in said.items() if len(found) == 1}  # bases', other objects'
     types |= {member.name: member.type for class_ in mine for member in class_.members}
     types |= {parameter.name: parameter.type for parameter in function.parameters}
-    return types | {node.name: node.type for node in inside(function.body) if isinstance(node, Declare)}
+    types |= {node.name: node.type for node in inside(function.body) if isinstance(node, Declare)}
+    return {name: unit.aliases.get(type_, type_) for name, type_ in types.items()}
 
 
 # A25 -------------------------------------------------------------------------------------------------------------
