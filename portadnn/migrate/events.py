@@ -88,8 +88,8 @@ class Event:
     in_loop : bool
         Whether a loop of the program repeats it.
     moving : dict of str to str
-        The variables of its function that each turn of a loop moves on by some step, with what each is reckoned from:
-        ``p`` from ``x`` in ``p = x + i * size``, else from itself.
+        The variables of its function that each turn of a loop over groups moves on by some step, with what each is
+        reckoned from: ``p`` from ``x`` in ``p = x + i * size``, else from itself.
     guards : int
         How many ``if``s are around it, those around the calls that lead to it too.
     version : str or None

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 
 from ..model import symbols
 from ..model.state import State, meet
-from ..program import Block, Cast, Expression, Invocation, Loop, Name, Operation
+from ..program import Block, Cast, Expression, Invocation, Loop, Member, Name, Operation
 from ..values import UNKNOWN, Value, known, pointer, unknown
 from . import types
 from .outside import Outside
 from .parts import all_expressions, declarations, parts_of
 
+_GROUP = re.compile(r"group|grp|^g$", re.IGNORECASE)
 _MOST_TURNS = 8  # of a loop whose turns are followed one by one
 _DEEPEST_TWICE = 3  # loops within loops whose bodies are followed twice
 
@@ -206,7 +207,13 @@ class Loops(Outside):
 
 
 def _moving(loop: Loop) -> dict[str, str]:
-    """Return the variables that each turn of a loop moves on by some step, with what each is reckoned from."""
+    """Return the variables that each turn of a loop over groups moves on by some step, with what each is reckoned from.
+
+    Nothing of loops that name no groups: over a batch all pointers may move, too.
+    """
+    heads = [part for part in (loop.condition, loop.step) if part is not None]
+    if not any(_GROUP.search(name) for part in heads for name in _names(part)):
+        return {}
     step = [] if loop.step is None else [loop.step, *parts_of(loop.step)]
     stepped = [*step, *all_expressions(loop.body)]
     targets = [e.operands[0] for e in stepped if isinstance(e, Operation) and e.operator in ("++", "--", "+=", "-=")]
@@ -228,10 +235,11 @@ def _moving(loop: Loop) -> dict[str, str]:
 
 
 def _names(value: Expression) -> list[str]:
+    """Return the names of variables and members in an expression, in order."""
     waiting, found = [value], []
     while waiting:
         current = waiting.pop(0)
-        if isinstance(current, Name):
+        if isinstance(current, Name | Member):
             found.append(current.name)
         waiting = [*parts_of(current), *waiting]
     return found
