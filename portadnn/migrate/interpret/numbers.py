@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..program import Braces, Cast, Constant, Declare, Expression, Function, Invocation, Member, Name, Operation
+from ..program import Braces, Cast, Class, Constant, Declare, Expression, Function, Invocation, Member, Name, Operation
 from ..program import Index as Element
 from . import types
 from .parts import all_expressions, declarations
@@ -42,7 +42,7 @@ class NumbersGiven:
     index: Index
     _found: dict[tuple[object, ...], Numbers] = field(default_factory=dict)
     _calls: dict[str, list[_Call]] = field(default_factory=dict)
-    _gifts: dict[tuple[str, str], list[_Gift]] = field(default_factory=dict)
+    _gifts: dict[tuple[int, str], list[_Gift]] = field(default_factory=dict)
     _holders: dict[str, set[str]] = field(default_factory=dict)  # classes that declare a member of a name
     _locals: dict[int, dict[str, str]] = field(default_factory=dict)
     _values: dict[int, dict[str, list[Expression]]] = field(default_factory=dict)
@@ -81,9 +81,9 @@ class NumbersGiven:
         return self._found.get(key, {})
 
     def _of_member(self, class_name: str, name: str) -> Numbers:
-        key = self._declaring(class_name, name), name
+        self._gather()
+        key = id(self._declaring(class_name, name)), name
         if key not in self._found and self._depth < _DEEPEST:
-            self._gather()
             found = self._found[key] = Numbers()
             for gift in self._gifts.get(key, ()):
                 found.update(self._of(gift.value, gift.giver))
@@ -91,10 +91,13 @@ class NumbersGiven:
 
     def _of(self, value: Expression, known: Known | None) -> Numbers:
         self._depth += 1
+        here = self.index.here
+        self.index.here = here if known is None else known.unit.file
         try:
             return self._within(value, known) if self._depth < _DEEPEST else {}
         finally:
             self._depth -= 1
+            self.index.here = here
 
     def _within(self, value: Expression, known: Known | None) -> Numbers:
         if isinstance(value, Constant):
@@ -146,11 +149,22 @@ class NumbersGiven:
         required = sum(parameter.default is None for parameter in function.parameters)
         if not required <= len(call.arguments) <= len(function.parameters):
             return False
+        owner = types.simple(function.owner)
+        here = self.index.here
+        try:
+            self.index.here = known.unit.file
+            class_ = self.index.class_named(owner)
+            self.index.here = call.caller.unit.file
+            if self.index.class_named(owner) is not class_:  # another one of the same name is nearer
+                return False
+            return self._may_mean_here(call, function, owner, known)
+        finally:
+            self.index.here = here
+
+    def _may_mean_here(self, call: _Call, function: Function, owner: str, known: Known) -> bool:
         if function.kind == "constructor":
             return True
-        owner = types.simple(function.owner)
         if not owner:
-            self.index.here = call.caller.unit.file
             return call.base is None and known in self.index.free_functions(types.simple(function.name))
         class_name = types.simple(call.caller.function.owner) if call.base is None else ""
         if call.base is not None:
@@ -172,12 +186,12 @@ class NumbersGiven:
         line = self._line(name)
         return frozenset(line[1:] or line)
 
-    def _declaring(self, class_name: str, name: str) -> str:
-        """Return which of a class and its bases declares a member; "" where none does."""
+    def _declaring(self, class_name: str, name: str) -> Class | None:
+        """Return which of a class and its bases declares a member."""
         for class_ in self.index.lineage(class_name):
             if any(member.name == name for member in class_.members):
-                return types.simple(class_.name)
-        return ""
+                return class_
+        return None
 
     def _only_holder(self, name: str) -> str:
         holders = self._holders.get(name, set())
@@ -251,20 +265,22 @@ class NumbersGiven:
         if self._read:
             return
         self._read = True
-        for classes in self.index.classes.values():
-            class_ = classes[0][0]
+        here = self.index.here
+        for class_, _ in (pair for pairs in self.index.classes.values() for pair in pairs):
             for member in class_.members:
                 self._holders.setdefault(member.name, set()).add(types.simple(class_.name))
                 if member.value is not None:
-                    self._give(types.simple(class_.name), member.name, member.value, None)
+                    self._gifts.setdefault((id(class_), member.name), []).append(_Gift(member.value, None))
         for known in self.index.all:
             for name, call in _calls_in(known, self.index):
                 self._calls.setdefault(name, []).append(call)
         for known in self.index.all:
+            self.index.here = known.unit.file
             self._read_gifts(known)
-        for variables in self.index.variables.values():
-            for declared, _ in variables:
-                self._read_braces(declared, None)
+        for declared, unit in (pair for pairs in self.index.variables.values() for pair in pairs):
+            self.index.here = unit.file
+            self._read_braces(declared, None)
+        self.index.here = here
 
     def _read_gifts(self, known: Known) -> None:
         owner = types.simple(known.function.owner)
@@ -282,9 +298,9 @@ class NumbersGiven:
             self._read_braces(declared, known)
 
     def _give(self, class_name: str, name: str, value: Expression, giver: Known | None) -> None:
-        declaring = self._declaring(class_name, name) if class_name else ""
-        if declaring:
-            self._gifts.setdefault((declaring, name), []).append(_Gift(value, giver))
+        declaring = self._declaring(class_name, name) if class_name else None
+        if declaring is not None:
+            self._gifts.setdefault((id(declaring), name), []).append(_Gift(value, giver))
 
     def _read_braces(self, declared: Declare, known: Known | None) -> None:
         """Read what braces give the members of a record, or of each in an array of them."""
