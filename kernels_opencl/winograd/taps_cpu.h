@@ -1,4 +1,4 @@
-// The filters of winograd/winograd_cpu.cl: nine taps each, read for VW filters at a time, and transformed into panels.
+// The filters of winograd/pack_cpu.cl: nine taps each, read for VW filters at a time, and transformed into panels.
 //
 // Defines: W_M, W_H, W_W, strides of filters and taps; TAPS_TOGETHER where the nine taps are neighbours; M filters; PANELS and PANEL.
 

@@ -5,7 +5,7 @@
 // channel of a tile is SIDE * SIDE products per input channel instead of 9 * OUT * OUT: one small matrix product for each
 // of the PLANES = SIDE * SIDE places in a tile.
 //
-//     packed [group][plane][panel][ch][MR]   the transformed filter, by winograd_cpu_filter; PANEL_REST elements between panels
+//     packed [group][plane][panel][ch][MR]   the transformed filter, by winograd/pack_cpu.cl; PANEL_REST elements between panels
 //
 // A work-group takes blocks from a common counter: TILE_ROWS rows of TILE_COLS tiles, times TILE_M channels of dst.
 //
@@ -21,38 +21,6 @@
 
 #define PANEL (CH * MR + PANEL_REST)
 #define PANELS (M_PADDED / MR)
-
-#include "winograd/taps_cpu.h"
-
-// One work-group transforms MR filters for all channels, and the first one starts the counter
-KERNEL WG_SIZE(1, 1, 1) winograd_cpu_filter(TENSOR(T, w), TENSOR(real, packed), TENSOR(int, next_tile)) {
-    BIND(T, w);
-    BIND(real, packed);
-    BIND(int, next_tile);
-    if (GRP(0) == 0 && GRP(1) == 0) *next_tile = 0;
-    const int panel = GRP(0), group = GRP(1);
-    w += W_FIRST + group * W_GROUP;
-    GLOBAL real *a = packed + ((i64)group * PLANES * PANELS + panel) * PANEL;
-    int ch = 0;
-#if W_CH == 1 && MR <= VW && VW > 1  // VW channels at a time are transposed
-    for (; ch <= CH - VW; ch += VW, w += VW) {
-        vreal g[VW][9];
-        for (int tap = 0; tap < 9; ++tap) {
-            vreal block[VW];
-            UNROLL for (int j = 0; j < VW; ++j) block[j] = VLOAD(w, MIN(panel * MR + j, M - 1) * W_M + TAP_PLACE(tap));
-            transpose(block);
-            UNROLL for (int i = 0; i < VW; ++i) g[i][tap] = block[i];
-        }
-        for (int i = 0; i < VW; ++i, a += MR) transform_taps(a, g[i]);
-    }
-#endif
-    for (; ch < CH; ++ch, a += MR, w += W_CH)
-        for (int i0 = 0; i0 < MR; i0 += VW) {  // writes lanes beyond MR, too, where the next channel or nothing follows
-            vreal g[9];
-            load_filters(g, w, panel * MR + i0);
-            transform_taps(a + i0, g);
-        }
-}
 
 // Places 0 .. SIDE - 1 of VW neighbouring tiles from a line
 DEVICE void load_places(vreal *d, const GLOBAL real *line) {

@@ -9,6 +9,7 @@ from test_conv_cpu import with_info
 import portadnn as dnn
 from portadnn.dispatch.choice import choose
 from portadnn.problem import parse
+from portadnn_backends.engines.winograd import channels_last_cpu as winograd_channels_last_cpu
 from portadnn_backends.engines.winograd import cpu as winograd_cpu
 from portadnn_backends.engines.winograd import filter_cpu as winograd_filter_cpu
 
@@ -32,6 +33,10 @@ CASES = (
     ("f32:1x700x3x4", "f32:4x700x3x3", "padding=1,1"),
     ("f32:1x130x9x300", "f32:7x130x3x3", "padding=1,1"),
     ("f32:5x140x9x8", "f32:130x140x3x3", "padding=1,1 beta=1"),
+    ("f32:3x21x11x9:nhwc", "f32:70x21x3x3", "padding=1,1 beta=0.5"),
+    ("f32:2x130x12x9:nhwc", "f32:35x130x3x3:nhwc", "padding=2,0 mode=convolution alpha=2"),
+    ("f16:2x48x7x7:nhwc", "f16:24x24x3x3:nhwc", "padding=1,1 groups=2"),
+    ("f32:1x5x3x4:nhwc", "f32:3x5x3x3", "padding=3,4 beta=-1"),
 )
 
 
@@ -67,8 +72,26 @@ def test_matches_the_definition(target, turn):
 def test_other_vectors_and_cores(target, simd_width):
     with with_info(open_handle(target), schedule="cpu", simd_width=simd_width, compute_units=3) as handle:
         forward, data, gradient = lines("f32:2x17x9x13", "f32:19x17x3x3", "padding=1,1")
-        for line, engine in ((forward, BOTH[0]), (data, BOTH[1]), (gradient, FILTER[0]), (gradient, FILTER[1])):
+        last, last_data, _ = lines("f32:2x17x9x13:nhwc", "f32:19x17x3x3", "padding=1,1")
+        for line, engine in ((forward, BOTH[0]), (data, BOTH[1]), (last, BOTH[1]), (last_data, BOTH[0])):
             check(handle, Case(line), engine=engine)
+        for engine in FILTER:
+            check(handle, Case(gradient), engine=engine)
+
+
+@on_cpus
+@pytest.mark.parametrize("near", [1 << 20, 1])
+def test_channels_last_planes_in_and_beyond_the_cache(monkeypatch, target, near):
+    """Products of one panel of channels at a time, or of several, where all planes together are too large."""
+    monkeypatch.setattr(winograd_channels_last_cpu, "_SOURCE", near)
+    monkeypatch.setattr(winograd_channels_last_cpu, "_BLOCK", 1024)
+    with with_info(open_handle(target), schedule="cpu", simd_width=4, compute_units=1) as handle:
+        forward, data, _ = lines("f32:3x150x9x7:nhwc", "f32:40x150x3x3:nhwc", "padding=1,1 beta=1")
+        defines = winograd_channels_last_cpu.blocks_of(parse(forward), handle.info, BOTH[0].variant).defines
+        assert (defines["CHUNK"] > 4 * defines["NV"]) == (near == 1)
+        assert defines["CH"] > defines["BLOCK_CH"]
+        check(handle, Case(forward), engine=BOTH[0])
+        check(handle, Case(data), engine=BOTH[0])
 
 
 FUSED = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from portadnn.enums import ConvolutionBwdDataAlgo, ConvolutionFwdAlgo, DnnEnum
 from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardData, ConvolutionForward
 from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
@@ -31,60 +29,21 @@ from ..conv.epilogue import (
 )
 from ..layouts import strides
 from ..rounding import ceil_div, round_up, split_evenly
+from . import channels_last_cpu
+from .cpu_blocks import Blocks, Variant, filter_defines, pack_defines
 from .geometry import Direction, declined
 
-FILE = "opencl/winograd/winograd_cpu.cl"
+FILE, CHANNELS_LAST = "opencl/winograd/winograd_cpu.cl", "opencl/winograd/channels_last_cpu.cl"
+PACK = "opencl/winograd/pack_cpu.cl"
 BLOCK_DEPTH = 256  # products summed per visit of a register tile: one panel of v stays in the L1 cache
 SOURCE_ELEMENTS = 256 * 1024  # of the transformed inputs of a work-group, about the L2 cache
 TARGET_ELEMENTS = 64 * 1024  # of the products at a time
 SUMMED = 16  # terms from which a sum of transformed data stays within the tolerance of a plain sum
 FEW_FACTOR = 2.0  # what fewer may exceed it by
 SHARE = 0.8  # of the device's multiply-adds, beside the 0.72 that the implicit product's estimate counts on
-_FILTER_LANES = 8  # of its transform: nine taps are two vectors
 _CACHED = 8 << 20  # bytes of the transformed filter that stay in a cache
 _TRANSPOSITION = 0.4  # clocks of an element that is transposed
 _FILTER = {True: 1.0, False: 0.5}  # clocks of a weight's transform in vectors of 16, by whether channels are neighbours
-
-
-@dataclass(frozen=True)
-class Variant:
-    """F(out x out, 3x3): `out` outputs along a tile's side.
-
-    Attributes
-    ----------
-    input_cycles, output_cycles : int
-        To transform a vector of tiles of one channel, about.
-    error : float
-        How far a result may be off, in units of the tolerance of a plain sum.
-    """
-
-    out: int
-    input_cycles: int
-    output_cycles: int
-    error: float
-
-    @property
-    def side(self) -> int:
-        """Inputs along a tile's side."""
-        return self.out + 2
-
-    @property
-    def planes(self) -> int:
-        """Products for each channel of a tile."""
-        return self.side**2
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """How the work is cut into blocks, the memory that takes (of it the filter), and the cycles of the busiest core."""
-
-    defines: Defines
-    filter_grid: tuple[int, int]
-    work_groups: int
-    scratch_start: int
-    workspace: int
-    cycles: float
-    packed: int
 
 
 def blocks_of(problem: Convolution, info: DeviceInfo, variant: Variant) -> Blocks:
@@ -123,7 +82,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo, variant: Variant) -> Block
         "TILE_COLS": cols,
         "SEGMENTS": segments,
         "PANEL_REST": tile.lanes,
-        **_filter_defines(d),
+        **filter_defines(d),
         **epilogue_defines(problem),
     }
     if isinstance(problem, ConvolutionBiasActivationForward) and "Z_STRIDES" in defines:
@@ -133,7 +92,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo, variant: Variant) -> Block
     packed = round_up(d.groups * variant.planes * panels * panel * bytes_each, 256)
     start = COUNTER_BYTES + packed
     workspace = start + work_groups * scratch["SCRATCH"] * bytes_each
-    return Blocks(defines, (panels, d.groups), work_groups, start, workspace, cycles, packed)
+    return Blocks(defines, tile.rows, (panels, d.groups), work_groups, start, workspace, cycles, packed)
 
 
 def _block_size(
@@ -189,20 +148,6 @@ def _scratch(d: Direction, variant: Variant, tile: Tile, size: tuple[int, int], 
     }
 
 
-def _filter_defines(d: Direction) -> dict[str, int]:
-    """Return the filter's strides; TAPS_TOGETHER where its nine taps are read as neighbours."""
-    defines = dict(zip(("W_GROUP", "W_M", "W_CH", "W_H", "W_W", "W_FIRST"), d.taps, strict=True))
-    w_h, w_w, first = defines["W_H"], defines["W_W"], defines["W_FIRST"]
-    if abs(w_w) == 1 and w_h == 3 * w_w:
-        defines.update({"TAPS_TOGETHER": 1, "W_FIRST": min(first, first + 2 * w_h + 2 * w_w)})
-    return defines
-
-
-def _few_lanes(defines: Defines) -> Defines:
-    """Return the defines for the transform of the filter: more lanes than a panel has filters would be idle."""
-    return {**defines, "VW": min(int(defines["VW"]), _FILTER_LANES)}
-
-
 class WinogradCpu(Engine):
     """Forward and backward data: one launch transforms the filter, one does the rest."""
 
@@ -239,6 +184,8 @@ class WinogradCpu(Engine):
         assert isinstance(problem, Convolution)
         if problem.tensors[-1].size == 0:
             return 0.0
+        if channels_last_cpu.takes(problem):
+            return channels_last_cpu.seconds(problem, info, self.variant)
         lanes = Tile.of(problem.dtype, info, 1).lanes
         width = 4 if problem.dtype.accumulator.itemsize == 4 else 8
         rate = (
@@ -255,18 +202,24 @@ class WinogradCpu(Engine):
 
     def workspace(self, problem: Problem, info: DeviceInfo) -> int:
         assert isinstance(problem, Convolution)
-        return blocks_of(problem, info, self.variant).workspace if problem.tensors[-1].size else 0
+        return self._blocks(problem, info)[0].workspace if problem.tensors[-1].size else 0
+
+    def _blocks(self, problem: Convolution, info: DeviceInfo) -> tuple[Blocks, str, str]:
+        """Return how the work is cut, and the kernel's file and name."""
+        if channels_last_cpu.takes(problem):
+            return channels_last_cpu.blocks_of(problem, info, self.variant), CHANNELS_LAST, "winograd_channels_last"
+        return blocks_of(problem, info, self.variant), FILE, "winograd_cpu"
 
     def prepare(self, problem: Problem, device: Device) -> Plan:
         assert isinstance(problem, Convolution)
         if problem.tensors[-1].size == 0:
             return Plan(problem, self, 0, device.bind(()))
-        blocks = blocks_of(problem, device.info, self.variant)
+        blocks, file, name = self._blocks(problem, device.info)
         real = problem.dtype.accumulator
         source, weights = (1, 0) if isinstance(problem, ConvolutionBackwardData) else (0, 1)
         counter, packed = WorkspaceArg(0), WorkspaceArg(COUNTER_BYTES, real)
-        transform = device.compile(FILE, "winograd_cpu_filter", _few_lanes(blocks.defines))
-        convolve = device.compile(FILE, "winograd_cpu", blocks.defines)
+        transform = device.compile(PACK, "winograd_cpu_filter", pack_defines(blocks))
+        convolve = device.compile(file, name, blocks.defines)
         args = (
             TensorArg(source),
             output(problem),
