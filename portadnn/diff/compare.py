@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ..bfloat16 import as_float64
 from ..enums import DataType, ReduceTensorOp
+from ..ops.convolution.calls import Convolution
 from ..problem import Problem
 from ..tolerance import tolerance
 
@@ -122,11 +123,14 @@ def bounds(
         range_end = -dtype.accumulator.limits.lowest / 4 * (scale if overflows else 1.0)
         unknown = (np.isfinite(want) | overflows) & ~(sums < range_end)
         spread = not np.all(np.isfinite(want)) or not np.isfinite(product)  # by a transform, over its tile
+        usable = np.where(np.isfinite(sums), sums, 0.0)
         if (factor != 1 or (transforms and (spread or overflows))) and sums.size:
-            usable = np.where(np.isfinite(sums), sums, 0.0)
             sums = np.full_like(sums, factor * max(usable.max(), product))
             if spread:
                 unknown = np.ones(want.shape, bool)
+        elif transforms and isinstance(problem, Convolution) and sums.size:
+            # rounding of a tile's numbers is spread over its results, those of no terms among them
+            sums = np.maximum(sums, usable.max(tuple(range(2, sums.ndim)), keepdims=True))
         if scale == 0 and _multiplies(problem):  # an overflowed product times 0
             unknown = np.ones(want.shape, bool)
         exact = np.where(np.isinf(stored), stored, want)  # beyond what the type can hold

@@ -129,6 +129,40 @@ def test_what_pytorch_rounds_with_other_numbers_is_no_difference() -> None:
     assert comparer.compared_calls == {"convolution": 3, "activation": 2, "norm": 2}
 
 
+def test_what_lines_round_is_no_difference() -> None:
+    """PyTorch's norms are lines: a result near 0 is as far off as the largest of its channel. A fault is more."""
+    torch.manual_seed(0)
+    norm = nn.BatchNorm2d(8).eval()
+    norm.running_mean.uniform_(-2, 2)
+    norm.running_var.uniform_(0.5, 2)
+    x = torch.randn(4, 8, 30, 30)
+
+    def run() -> Any:
+        with dnn.Handle("reference") as handle, Comparer(handle) as comparer:
+            norm(x)
+            for other in (nn.BatchNorm2d(8), nn.GroupNorm(2, 8), nn.LayerNorm(30), nn.InstanceNorm2d(8)):
+                other(x + 1)
+        return comparer
+
+    fine = run()
+    assert not fine.differences
+    assert fine.compared_calls == {"norm": 5}
+    with faulty("native_batch_norm.default", lambda *_: True):
+        assert len(run().differences) == 3  # of batch and instance norms
+
+
+def test_what_transforms_round_is_no_difference() -> None:
+    """Where a tile's pixels are mostly 0, as behind a ReLU, all its results have the rounding of the largest."""
+    torch.manual_seed(0)
+    x, w = torch.zeros(64, 32, 26, 26), torch.randn(64, 32, 3, 3, requires_grad=True)
+    x[:, :, ::5, ::5] = torch.randn(64, 32, 6, 6)
+    with dnn.Handle("opencl") as handle, Comparer(handle) as comparer:
+        y = nn.functional.conv2d(x.requires_grad_(), w)
+        y.backward(torch.randn_like(y) * (torch.rand_like(y) > 0.95))
+    assert not comparer.differences
+    assert comparer.compared_calls == {"convolution": 3}
+
+
 class Wrong:
     """PyTorch with an operator that computes something else: below autograd, and below where calls are seen.
 

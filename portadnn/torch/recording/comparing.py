@@ -28,6 +28,7 @@ from ...graph.operation_graph import OperationGraph
 from ...handle import Handle
 from ...ops.batch_norm import BatchNormalizationForwardInference, BatchNormalizationForwardTraining
 from ...ops.convolution.calls import Convolution
+from ...ops.normalization import NormalizationForward
 from ...ops.pooling import PoolingBackward
 from ...problem import Problem, TensorSpec
 from .computation import Apart, Computation, Operand
@@ -37,6 +38,8 @@ from .watching import Made, Watch
 TORCH = "torch"
 MOST_FLOPS = 2e9  # of a convolution whose exact result is computed; larger ones are compared with each other
 _UNITS = {DataType.HALF: 2.0**-11, DataType.BFLOAT16: 2.0**-8}  # the most that rounding to nearest changes, relatively
+_BATCH_NORMS = (BatchNormalizationForwardInference, BatchNormalizationForwardTraining)
+_NORMS = (*_BATCH_NORMS, NormalizationForward)
 Array = npt.NDArray[Any]
 
 
@@ -178,7 +181,9 @@ class Comparer(Watch):
                     "transforms": engine.transforms or side == TORCH,
                     "product": product,
                 }
-                absolute, added = sums.get(name), _added(computation.tensors[name]) if side == TORCH else None
+                absolute, added = sums.get(name), None
+                if side == TORCH:
+                    absolute, added = _by_lines(problem, name, absolute), _added(computation.tensors[name])
                 if added is not None and absolute is not None:
                     absolute = absolute + added
                 due, bound, unknown = bounds(problem, name, want[name], absolute, **how)
@@ -239,11 +244,23 @@ def _roundings(problem: Problem) -> float:
     unit = _UNITS.get(problem.tensors[0].dtype)
     if unit is None:
         return 0.0
-    if isinstance(problem, (BatchNormalizationForwardInference, BatchNormalizationForwardTraining)):
+    if isinstance(problem, _BATCH_NORMS):
         return 3 * unit
     if not isinstance(problem, PoolingBackward):
         return 0.0
     return unit * math.prod(-(-w // s) for w, s in zip(problem.window, problem.stride, strict=True))
+
+
+def _by_lines(problem: Problem, name: str, sums: Array | None) -> Array | None:
+    """Return the absolute terms that PyTorch's rounding is measured by: a norm's are those of a line.
+
+    It computes ``x * a + b`` with one slope and offset for a channel or a row, so that a result near 0 is as far off as
+    the largest with the same.
+    """
+    if name != "y" or sums is None or not sums.size or not isinstance(problem, _NORMS):
+        return sums
+    axes = (0, *range(2, sums.ndim)) if isinstance(problem, _BATCH_NORMS) else tuple(range(1, sums.ndim))
+    return np.maximum(sums, np.where(np.isfinite(sums), sums, 0.0).max(axes, keepdims=True))
 
 
 def _added(operand: Operand) -> Array | None:
