@@ -65,5 +65,7 @@ def filter_defines(d: Direction) -> dict[str, int]:
 
 
 def pack_defines(blocks: Blocks) -> Defines:
-    """Return the defines for the transform of the filter: more lanes than a panel has filters would be idle."""
-    return {**blocks.defines, "WIDTH": blocks.panel, "VW": min(int(blocks.defines["VW"]), _FILTER_LANES)}
+    """Return the defines for the transform of the filter: lanes are filters of a panel, or the nine taps of one."""
+    lanes = int(blocks.defines["VW"])
+    few = "TAPS_TOGETHER" in blocks.defines or blocks.panel < lanes
+    return {**blocks.defines, "WIDTH": blocks.panel, "VW": min(lanes, _FILTER_LANES) if few else lanes}
