@@ -34,7 +34,7 @@ DEVICE GLOBAL T *row_of(GLOBAL T *dst, row_t at, int phase, int q0) {
 
 #if !IN_PLACE
 // Copy `channels` of COPIED neighbouring pixels from `first` on, zeros where they are outside of the row's `size`
-DEVICE void copy_pixels(GLOBAL real *x, const GLOBAL T *src, i64 row, int first, int size, int channels) {
+NOINLINE void copy_pixels(GLOBAL real *x, const GLOBAL T *src, i64 row, int first, int size, int channels) {
     for (int p = 0; p < COPIED; ++p, x += X_CH) {
         const int w = first + p, inside = w >= 0 && w < size;
         const i64 from = row + w * (i64)S_W;

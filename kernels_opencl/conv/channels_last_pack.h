@@ -7,7 +7,7 @@
 #define ROW_PLACE(unit, m) (((unit) * UNIT_GROUPS + (m) / M) * (i64)W_GROUP + (m) % M * (i64)W_M)
 
 // b[channels][NR] of one tap and panel, zeros in channels of dst beyond the last
-DEVICE void pack_tap(GLOBAL real *b, const GLOBAL T *w, int unit, int m0, int channels) {
+NOINLINE void pack_tap(GLOBAL real *b, const GLOBAL T *w, int unit, int m0, int channels) {
     int ch = 0;
     for (; W_M == 1 && UNIT_GROUPS == 1 && m0 + NR <= M && ch < channels; ++ch)
         for (int i = 0; i < NR; i += VW) RSTORE(VLOAD(w + ROW_PLACE(unit, m0) + ch * (i64)W_CH, i), b + ch * NR + i);
@@ -48,7 +48,7 @@ DEVICE void find_targets(i64 *target, int panel, int channels) {
 }
 
 // All taps of a channel and VW channels of dst at a time, which are transposed: taps are neighbours in w
-DEVICE void pack_block(GLOBAL real *b, const GLOBAL T *w, int unit, int m0, int first, int channels) {
+NOINLINE void pack_block(GLOBAL real *b, const GLOBAL T *w, int unit, int m0, int first, int channels) {
     i64 target[ALL_TAPS];
     find_targets(target, m0 / NR, channels);
     for (int v = 0; v < NR; v += VW) {

@@ -94,9 +94,9 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR
 #endif
 
 // Fill one row of positions of b for channels ch0 and following
-DEVICE void pack_source(GLOBAL real *b, const GLOBAL T *src, int source, row_t at, int q0, int count, int channels,
+NOINLINE void pack_source(GLOBAL real *b, const GLOBAL T *src, int source, row_t at, int q0, int count, int channels,
                         taps_t td, taps_t th, taps_t tw SIZES_PARAMS IMAGE_PARAMS) {
-#if S_C_IS_ONE && S_W != 1
+#if S_C_IS_ONE && !S_W_IS_ONE
     const int taps = td.count * th.count * tw.count;
 #define CHANNELS_AT_ONCE 1
 #else

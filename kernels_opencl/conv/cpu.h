@@ -97,7 +97,7 @@ DEVICE void clear_scratch(SCRATCH_SPACE real *scratch, const int count) {
 
 // Fill dst[0 .. count) with src[first + q * step], q = 0, 1, ..., of a row of `size` elements that are `stride` apart, and
 // with zeros where first + q * step is outside of the row. Writes up to VW - 1 elements beyond, never reads beyond `span`.
-DEVICE void copy_row(SCRATCH_SPACE real *dst, const GLOBAL T *src, int row, int first, const int step, int count, int size,
+NOINLINE void copy_row(SCRATCH_SPACE real *dst, const GLOBAL T *src, int row, int first, const int step, int count, int size,
                      const int stride, const int span IMAGE_PARAMS) {
     const vreal zero = (vreal)((real)0);
     int low = first < 0 ? (step - 1 - first) / step : 0;
@@ -121,7 +121,7 @@ DEVICE void copy_row(SCRATCH_SPACE real *dst, const GLOBAL T *src, int row, int 
 }
 
 // The same for `channels` neighbours in memory at once, each to its own row of dst: VW pixels by VW channels at a time
-DEVICE void copy_channels(SCRATCH_SPACE real *dst, const int pitch, const GLOBAL T *src, int row, int first, const int step,
+NOINLINE void copy_channels(SCRATCH_SPACE real *dst, const int pitch, const GLOBAL T *src, int row, int first, const int step,
                           int count, int size, const int stride, int channels, const int span IMAGE_PARAMS) {
     int ch = 0;
     for (; ch <= channels - VW; ch += VW)

@@ -48,8 +48,8 @@ NOINLINE void multiply_unit(GLOBAL real *c, const GLOBAL real *x, const GLOBAL r
     ROWS(WRITE_ROW)
 }
 
-DEVICE void pack_image(GLOBAL real *xs, const GLOBAL T *x, int image, int d0, int h0, int w0, int channels SIZES_PARAMS IMAGE_PARAMS) {
-#if X_C_IS_ONE && X_W != 1
+NOINLINE void pack_image(GLOBAL real *xs, const GLOBAL T *x, int image, int d0, int h0, int w0, int channels SIZES_PARAMS IMAGE_PARAMS) {
+#if X_C_IS_ONE && !X_W_IS_ONE
 #define CHANNELS_AT_ONCE 1
 #else
     for (int c = 0; c < channels; ++c, image += X_C)
@@ -70,7 +70,7 @@ DEVICE void pack_image(GLOBAL real *xs, const GLOBAL T *x, int image, int d0, in
 }
 
 // Columns of e beyond `channels` get copies of the last one
-DEVICE void pack_result(GLOBAL real *e, const GLOBAL T *dy, int first, int rows, int columns,
+NOINLINE void pack_result(GLOBAL real *e, const GLOBAL T *dy, int first, int rows, int columns,
                         int channels SIZES_PARAMS FILTER_PARAMS) {
     for (int p = 0; p < rows; ++p, e += UNIT_COLS * BLOCK_K, first += Y_H) {
 #if Y_C_IS_ONE
@@ -80,7 +80,7 @@ DEVICE void pack_result(GLOBAL real *e, const GLOBAL T *dy, int first, int rows,
             for (; k < channels; ++k) e[q * BLOCK_K + k] = FILTER_LOAD(dy, first + q * Y_W, k);
         }
 #else
-#if Y_W == 1
+#if Y_W_IS_ONE
         if (columns >= VW) {
             for (int k = 0; k < channels; k += VW)
                 for (int q = 0; q < columns; q += VW) {
@@ -161,6 +161,29 @@ DEVICE int place_of(int tap SIZES_PARAMS) {
     return t * W_D + r * W_H + s * W_W;
 }
 
+// VW sums of VW neighbouring k each, `step` apart, turned over and blended into dw, of which `channels` k are there
+NOINLINE void finish_block(GLOBAL T *dw, const int place, const GLOBAL real *sums, const int step, const int channels,
+                           const real alpha, const real beta SIZES_PARAMS EPILOGUE_PARAMS) {
+    vreal block[VW];
+    UNROLL for (int j = 0; j < VW; ++j) {
+        const GLOBAL real *from = sums + j * step;
+#if W_CHANNELS
+        PREFETCH(from + 2 * BLOCK_K);
+#endif
+        block[j] = SPLITS ? add_shares(from SIZES_ARGS) : (vreal)((real)0);
+    }
+    transpose(block);
+    UNROLL for (int j = 0; j < VW; ++j)
+        if (j < channels) VFINISH(dw, place + j * W_K, place + j * W_K, alpha, block[j], beta, 0);
+}
+
+// One such sum
+NOINLINE void finish_few(GLOBAL T *dw, const int place, const GLOBAL real *sums, const int channels, const real alpha,
+                         const real beta SIZES_PARAMS EPILOGUE_PARAMS) {
+    const vreal sum = SPLITS ? add_shares(sums SIZES_ARGS) : (vreal)((real)0);
+    for (int j = 0; j < channels; ++j) FINISH(dw, place + j * W_K, place + j * W_K, 0, alpha, LANE(sum, j), beta);
+}
+
 // One work-group adds and stores the shares of one block of c with all taps and VW neighbours k
 KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw), const real alpha,
                                             const real beta SIZES_GIVEN EPILOGUE_TENSORS) {
@@ -173,35 +196,18 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw)
     const int count = MIN(BLOCK_C, C - cb * BLOCK_C) * TAPS, channels = MIN(VW, K - k0);
     int m = 0;
 #if defined(W_CONTIGUOUS) && !defined(FLIP)
-    for (; m <= count - VW; m += VW) {
-        vreal block[VW];
-        for (int j = 0; j < VW; ++j) block[j] = SPLITS ? add_shares(sums + (m + j) * BLOCK_K SIZES_ARGS) : (vreal)((real)0);
-        transpose(block);
-        const int place = (group * K + k0) * W_K + cb * BLOCK_C * TAPS + m;
-        UNROLL for (int j = 0; j < VW; ++j)
-            if (j < channels) VFINISH(dw, place + j * W_K, place + j * W_K, alpha, block[j], beta, 0);
-    }
+    for (; m <= count - VW; m += VW)
+        finish_block(dw, (group * K + k0) * W_K + cb * BLOCK_C * TAPS + m, sums + m * BLOCK_K, BLOCK_K, channels, alpha,
+                     beta SIZES_ARGS EPILOGUE_PASS(0, 0));
+#elif W_CHANNELS  // neighbouring channels of a tap at a time
+    for (int ch = 0; ch <= count / TAPS - VW; ch += VW, m = ch * TAPS)
+        for (int tap = 0; tap < TAPS; ++tap)
+            finish_block(dw, (group * K + k0) * W_K + cb * BLOCK_C + ch + place_of(tap SIZES_ARGS),
+                         sums + (ch * TAPS + tap) * BLOCK_K, TAPS * BLOCK_K, channels, alpha,
+                         beta SIZES_ARGS EPILOGUE_PASS(0, 0));
 #endif
-    // Neighbouring channels of a tap at a time
-    for (int ch = 0; W_CHANNELS && ch <= count / TAPS - VW; ch += VW, m = ch * TAPS)
-        for (int tap = 0; tap < TAPS; ++tap) {
-            vreal block[VW];
-            UNROLL for (int j = 0; j < VW; ++j) {
-                const GLOBAL real *from = sums + ((ch + j) * TAPS + tap) * BLOCK_K;
-                PREFETCH(from + 2 * BLOCK_K);
-                block[j] = SPLITS ? add_shares(from SIZES_ARGS) : (vreal)((real)0);
-            }
-            transpose(block);
-            const int place = (group * K + k0) * W_K + cb * BLOCK_C + ch + place_of(tap SIZES_ARGS);
-            UNROLL for (int j = 0; j < VW; ++j)
-                if (j < channels) VFINISH(dw, place + j * W_K, place + j * W_K, alpha, block[j], beta, 0);
-        }
     for (; m < count; ++m) {
-        const int place = (cb * BLOCK_C + m / TAPS) * W_C + place_of(m % TAPS SIZES_ARGS);
-        vreal sum = SPLITS ? add_shares(sums + m * BLOCK_K SIZES_ARGS) : (vreal)((real)0);
-        for (int j = 0; j < channels; ++j) {
-            const int to = (group * K + k0 + j) * W_K + place;
-            FINISH(dw, to, to, 0, alpha, LANE(sum, j), beta);
-        }
+        const int place = (group * K + k0) * W_K + (cb * BLOCK_C + m / TAPS) * W_C + place_of(m % TAPS SIZES_ARGS);
+        finish_few(dw, place, sums + m * BLOCK_K, channels, alpha, beta SIZES_ARGS EPILOGUE_PASS(0, 0));
     }
 }

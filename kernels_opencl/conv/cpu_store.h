@@ -24,10 +24,10 @@ DEVICE vreal load_biases(const GLOBAL T *bias) {
 
 #ifndef EPILOGUE_SUMS
 // Store `count` columns of `rows` channels of c, whose rows are `pitch` apart, into dst
-DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, const int pitch, int rows, int count, real alpha,
+NOINLINE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, const int pitch, int rows, int count, real alpha,
                       real beta SIZES_PARAMS EPILOGUE_PARAMS) {
     int m = 0;
-#if D_C_IS_ONE && DST_STEP_W != 1 && !defined(Z_STRIDES)
+#if D_C_IS_ONE && !DST_STEP_W_IS_ONE && !defined(Z_STRIDES)
     for (; m <= rows - VW; m += VW)
         for (int q = 0; q < count; q += VW) {
             vreal block[VW];
@@ -51,7 +51,7 @@ DEVICE void store_row(GLOBAL T *dst, int first, const GLOBAL real *c, const int 
     for (; m < rows; ++m) {
         const int row = first + m * D_C;
         int q = 0;
-#if DST_STEP_W == 1 && !defined(Z_STRIDES)
+#if DST_STEP_W_IS_ONE && !defined(Z_STRIDES)
         for (; q <= count - VW; q += VW)
             VFINISH(dst, row + q, m * Z_C + q, alpha, RLOAD(c + m * pitch + q), beta, VSPLAT(LOAD(bias, m * BIAS_C)));
 #ifdef EPILOGUE_FEW

@@ -20,6 +20,20 @@ DEVICE vreal load_few(const GLOBAL T *x, const idx_t at, const idx_t count, cons
     return v;
 }
 
+// Turn over a block that is not whole, or that is added to what lies in y: x_at and y_at are its first elements
+NOINLINE void turn_part(GLOBAL T *y, const GLOBAL T *x, const idx_t y_at, const idx_t x_at, const idx_t y_step, const idx_t x_step,
+                        const idx_t rows, const idx_t columns, const idx_t span, const real alpha, const real beta) {
+    vreal block[VW];
+    for (int i = 0; i < VW; ++i) block[i] = i < rows ? load_few(x, x_at + i * x_step, columns, span) : VSPLAT(0);
+    transpose(block);
+    for (idx_t j = 0; j < columns; ++j) {
+        const idx_t at = y_at + j * y_step;
+        if (rows == VW) VBLEND(y, at, alpha, block[j], beta);
+        else
+            for (idx_t i = 0; i < rows; ++i) BLEND(y, at + i, alpha, LANE(block[j], i), beta);
+    }
+}
+
 KERNEL WG_SIZE(1, 1, 1)
     transpose_cpu(TENSOR_RESTRICT(const T, x), TENSOR_RESTRICT(T, y), const real alpha, const real beta SIZES_GIVEN) {
     SIZES_BIND
@@ -32,23 +46,14 @@ KERNEL WG_SIZE(1, 1, 1)
     for (idx_t b = first_b; b < MIN(first_b + TILE, SIZE_B); b += VW)
         for (idx_t a = first_a; a < MIN(first_a + TILE, SIZE_A); a += VW) {
             const idx_t rows = MIN(SIZE_A - a, (idx_t)VW), columns = MIN(SIZE_B - b, (idx_t)VW);
+            const idx_t x_at = x0 + a * X_STRIDE_A + b, y_at = y0 + b * Y_STRIDE_B + a;
+            if (rows < VW || columns < VW || beta != 0) {
+                turn_part(y, x, y_at, x_at, Y_STRIDE_B, X_STRIDE_A, rows, columns, X_SPAN, alpha, beta);
+                continue;
+            }
             vreal block[VW];
-            if (rows == VW && b + VW <= SIZE_B) {
-                UNROLL for (int i = 0; i < VW; ++i) block[i] = VLOAD(x, x0 + (a + i) * X_STRIDE_A + b);
-            } else {
-                UNROLL for (int i = 0; i < VW; ++i)
-                    block[i] = i < rows ? load_few(x, x0 + (a + i) * X_STRIDE_A + b, columns, X_SPAN) : VSPLAT(0);
-            }
+            UNROLL for (int i = 0; i < VW; ++i) block[i] = VLOAD(x, x_at + i * X_STRIDE_A);
             transpose(block);
-            if (rows == VW && columns == VW) {
-                UNROLL for (int j = 0; j < VW; ++j) VBLEND(y, y0 + (b + j) * Y_STRIDE_B + a, alpha, block[j], beta);
-            } else {
-                for (idx_t j = 0; j < columns; ++j) {
-                    const idx_t at = y0 + (b + j) * Y_STRIDE_B + a;
-                    if (rows == VW) VBLEND(y, at, alpha, block[j], beta);
-                    else
-                        for (idx_t i = 0; i < rows; ++i) BLEND(y, at + i, alpha, LANE(block[j], i), beta);
-                }
-            }
+            UNROLL for (int j = 0; j < VW; ++j) VSTORE(y, y_at + j * Y_STRIDE_B, block[j] * alpha);
         }
 }

@@ -75,6 +75,7 @@ def blocks_of(problem: Convolution, info: DeviceInfo, variant: Variant) -> Block
         "D_C": geometry["OUT_C"],
         "D_C_IS_ONE": int(geometry["OUT_C"] == 1),
         "DST_STEP_W": geometry["OUT_W"],
+        "DST_STEP_W_IS_ONE": int(geometry["OUT_W"] == 1),
         "BLOCKS": blocks,
         "BLOCK_CH": BLOCK_DEPTH,
         "M_BLOCKS": ceil_div(panels, size[0]),

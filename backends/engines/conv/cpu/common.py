@@ -87,8 +87,9 @@ class Image:
 
     def defines(self, prefix: str) -> Defines:
         """Return the strides as defines."""
-        channels_last = {f"{prefix}_C": self.channel_stride, f"{prefix}_C_IS_ONE": int(self.channel_stride == 1)}
-        return {f"{prefix}_N": self.n_stride, **channels_last, **per_axis(prefix, self.strides)}
+        places = {f"{prefix}_N": self.n_stride, f"{prefix}_C": self.channel_stride, **per_axis(prefix, self.strides)}
+        ones = (f"{prefix}_{axis}_IS_ONE" for axis in "CW")
+        return {**places, **dict(zip(ones, (int(self.channel_stride == 1), int(self.strides[2] == 1)), strict=True))}
 
 
 @dataclass(frozen=True)

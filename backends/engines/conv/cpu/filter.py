@@ -47,7 +47,8 @@ class Blocks:
     @property
     def shared(self) -> Blocks:
         """The same with a text that serves other sizes as well: what no inner loop needs becomes an argument."""
-        defines, sizes = as_argument(self.defines, _RUN_TIME)
+        last = all(self.defines[f"{of}_C_IS_ONE"] and not self.defines[f"{of}_W_IS_ONE"] for of in "XY")
+        defines, sizes = as_argument(self.defines, (*_RUN_TIME, *_CHANNELS_LAST) if last else _RUN_TIME)
         return replace(self, defines=defines, sizes=sizes)
 
 
@@ -68,8 +69,9 @@ _RUN_TIME = (
     ),
     *("UNIT_ROWS", "UNIT_COLS", "IN_ROWS", "IN_COLS", "SCRATCH", "SCRATCH_X", "X_SPAN", "W_K", "W_C"),
     *(f"{of}_{axis}" for of in ("X", "Y") for axis in "NCDH"),
-    *(f"{of}_{axis}" for of in ("IMAGE", "RESULT") for axis in AXES),
+    *(f"{of}_{axis}" for of in ("IMAGE", "RESULT", "W") for axis in AXES),
 )
+_CHANNELS_LAST = ("X_W", "Y_W")  # where both tensors are, neither kind of row is a run of memory
 
 
 def _unit(g: Geometry, lanes: int) -> tuple[int, int, int, int]:

@@ -139,6 +139,7 @@ class Sum:
             "MAX_TAPS": self.max_taps,
             "SRC_SPAN": self.source.span,
             "DST_STEP_W": self.phases[2] * self.target.strides[2],
+            "DST_STEP_W_IS_ONE": int(self.phases[2] * self.target.strides[2] == 1),
             "W_GROUP": problem.filter.dims[0] // problem.groups * k_stride,
             "W_M": c_stride if backward else k_stride,
             "W_CH": k_stride if backward else c_stride,
@@ -173,7 +174,8 @@ class Blocks:
     @property
     def shared(self) -> Blocks:
         """The same with a text that serves other sizes as well: what no inner loop needs becomes an argument."""
-        defines, sizes = as_argument(self.defines, _RUN_TIME)
+        last = all(self.defines[f"{of}_C_IS_ONE"] and not self.defines[f"{of}_W_IS_ONE"] for of in "SD")
+        defines, sizes = as_argument(self.defines, (*_RUN_TIME, *_CHANNELS_LAST) if last else _RUN_TIME)
         return replace(self, defines=defines, sizes=sizes)
 
 
@@ -184,6 +186,7 @@ _RUN_TIME = (
     *(f"{of}_{axis}" for of in ("S", "D") for axis in "NCDH"),
     *(f"{of}_{axis}" for of in ("SRC", "DST", "GRID", "W") for axis in AXES),
 )
+_CHANNELS_LAST = ("S_W", "D_W", "DST_STEP_W")  # where both tensors are, neither kind of row is a run of memory
 _PLAIN = (ConvolutionForward, ConvolutionBackwardData)  # whose epilogue is no text that may use any size
 
 
