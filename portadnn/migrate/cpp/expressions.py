@@ -210,7 +210,7 @@ class Expressions:
 
     def _member(self, node: Node) -> Expression:
         field = node.child_by_field_name("field")
-        name = "" if field is None else last(plain(self.context.source(field)))
+        name = "" if field is None else last(plain(self.context.source(field).removeprefix("template ")))
         return Member(self._field(node, "argument"), name, self.context.span(node))
 
     def _delete(self, node: Node) -> Expression:

@@ -167,23 +167,28 @@ def numbers(mask: bytes) -> frozenset[tuple[str, str]]:
 
 
 _FLOATED = re.compile(rb"\btemplate\s+(?:class|struct)\s+(?:\w+::)*(\w+)\s*<\s*float\s*>\s*;")
+_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*<\s*float\s*>\s*::\s*[a-z_]\w*\s*[(),;]")
 
 
 def floated(mask: bytes) -> frozenset[str]:
-    """Return the class templates of one parameter that are instantiated for float."""
-    return frozenset(match[1].decode() for match in _FLOATED.finditer(mask)) if b"template" in mask else frozenset()
+    """Return the class templates of one parameter that are instantiated for float, or whose functions are named so."""
+    found = (*_FLOATED.finditer(mask), *_CALLED.finditer(mask)) if b"<float" in mask or b"< float" in mask else ()
+    return frozenset(match[1].decode() for match in found)
 
 
 _DOUBLE = re.compile(rb"\b([A-Za-z_]\w*)\s*<\s*((?:[\w:]+\s*,\s*)*)double\s*[,>]")
+_INSTANCE = re.compile(rb"\btemplate\s+(?:class|struct)\s+(?:\w+::)*(\w+\s*<[^;{}()]*<\s*double\s*>[^;{}()]*>)\s*;")
 _INSTANTIATING = re.compile(rb"^[ \t]*(\w*INST\w*)[ \t]*\([ \t]*([A-Za-z_]\w*)", re.IGNORECASE | re.MULTILINE)
 
 
 def doubled(mask: bytes) -> frozenset[str]:
     """Return the templates that are given double, and ``MACRO(X)`` of macros that may instantiate the template X.
 
-    Where double is not the first argument, a comma for each before it is in front of the name: ``,Pool``.
+    Where double is not the first argument, a comma for each before it is in front of the name: ``,Pool``. Of
+    templates that are instantiated for classes of double all arguments are there: ``Pool<Dense<double>>``.
     """
     if b"double" not in mask and b"INST" not in mask:
         return frozenset()
     found = {"," * match[2].count(b",") + match[1].decode() for match in _DOUBLE.finditer(mask)}
+    found |= {re.sub(rb"\s+", b" ", match[1]).decode() for match in _INSTANCE.finditer(mask)}
     return frozenset(found | {f"{match[1].decode()}({match[2].decode()})" for match in _INSTANTIATING.finditer(mask)})

@@ -57,9 +57,10 @@ class Binding(LibraryCalls):
         given, self.template_given = self.template_given, ""
         declared = list(called.function.template)
         pairs = list(zip(declared, types.template_arguments(given), strict=False)) if given else []
-        class_ = self.index.class_named(types.simple(called.function.owner)) if this else None
+        owner = types.simple(called.function.owner)
+        class_ = self.index.class_named(owner) if this or (owner and owner == types.simple(given)) else None
         if class_ is not None and class_.template:
-            type_ = types.bare(self.types.get(this, ""))
+            type_ = types.bare(self.types.get(this, "")) if this else given
             type_ = type_ if "<" in type_ else self.index.resolved(type_)
             pairs += zip(class_.template, types.template_arguments(type_), strict=False)
             declared += class_.template
@@ -67,7 +68,7 @@ class Binding(LibraryCalls):
         for text in declared:
             kind, name = text.split()[0], text.split()[-1]
             said = given_to.get(text, "") or (self._deduced(called.function, name, bound) if kind in _TYPES else "")
-            argument = self.frame.generic.get(said, said)
+            argument = self.meant(said) or said
             value: Value | None = None
             if argument:
                 frame.generic[name] = argument

@@ -230,9 +230,10 @@ class Calls(Binding):
                 return found
         special = {k.function.specialization: k for k in found if k.function.specialization}
         if special:
-            written = call.text.partition("(")[0]
-            wanted = types.template_argument(written) if "<" in written and isinstance(call.callee, Name) else ""
-            wanted = self.frame.generic.get(wanted, wanted)  # a parameter of the template that the call is in
+            written = call.text.partition("(")[0].replace("->", ".").rpartition(".")[2]
+            written = written if isinstance(call.callee, Name | Member) else ""
+            wanted = types.template_argument(written) if "<" in written else ""
+            wanted = self.meant(wanted) or wanted  # of the template that the call is in
             return [special[wanted]] if wanted in special else list(special.values())
         exact = [k for k in found if len(k.function.parameters) == len(call.arguments)]
         found = exact or found

@@ -86,7 +86,7 @@ class Declaring(Loops):
         if not types.bare(type_) and value is not None:  # auto
             inner = types.bare(value.type)
             type_ = f"{inner} *" if value.kind == "pointer" and inner else inner
-        type_ = self.frame.generic.get(types.bare(type_), type_)
+        type_ = self.meant(type_) or type_
         return self.index.concrete(type_) + "[]" * len(statement.array)
 
     def _declare_array(self, path: str, statement: Declare, value: Value | None) -> None:

@@ -174,10 +174,23 @@ class Walk(Statements):
         self._guarded(known, this)
         self._for_double(known)
 
+    def _template(self, known: Known) -> tuple[str, tuple[str, ...]]:
+        """Return the name and the parameters of the template that a function is: its own, or its class's if static."""
+        if known.function.template or not known.function.static:
+            return types.simple(known.function.name), known.function.template
+        class_ = self.index.class_named(types.simple(known.function.owner))
+        return ("", ()) if class_ is None else (types.simple(class_.name), class_.template)
+
+    def _for_float(self, known: Known) -> str:
+        """Return how a class template is named whose static method it is, where the program has it for float alone."""
+        name, template = self._template(known) if known.function.static else ("", ())
+        floated = self.index.floated(name, template) if template else ""
+        return f"{name}{floated}" if floated else ""
+
     def _for_double(self, known: Known) -> None:
         """Follow a function template once more for double, where the program has it for that."""
-        name = types.simple(known.function.name)
-        if not self._is_method(known) and (doubled := self.index.doubled(name, known.function.template)):
+        name, template = self._template(known)
+        if not self._is_method(known) and (doubled := self.index.doubled(name, template)):
             self._start(known)
             self.template_given = f"{name}{doubled}"
             self._guarded(known, "")
@@ -190,6 +203,7 @@ class Walk(Statements):
         if self.limits.exceeded():
             self._skip(known, "too little memory is left to follow it")
             return result
+        self.template_given = self.template_given or self._for_float(known)
         try:
             result = self.follow(known, (), None, this)
         except OutOfSteps:

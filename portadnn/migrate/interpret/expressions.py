@@ -93,18 +93,33 @@ class Expressions(Assigning):
 
     def cast(self, value: Value, type_: str) -> Value:
         """Return a value after a conversion."""
-        name = types.bare(self.index.resolved(type_))
+        name = types.bare(self.meant(type_) or self.index.resolved(type_))
         name = self.frame.generic.get(name, name)
         name = name if name in self.frame.generic else self.index.number_type(name)
         if name == "void" or types.pointee(name):
             return value
         return symbols.converted(value, name)
 
+    def meant(self, type_: str) -> str:
+        """Return what a type stands for in the template that is followed; "" where it is none of its own.
+
+        Of a parameter that is what it is given, and of a type in it, as ``T::Number`` where T is ``Dense<double>``,
+        the number that it is made for.
+        """
+        generic, name = self.frame.generic, types.bare(type_)
+        if name in generic or not generic:
+            return generic.get(name, "")
+        owner = types.bare(self.frame.unit.aliases.get(name, name)).rpartition("::")[0]
+        inner = types.template_arguments(generic.get(owner, ""))
+        return inner[0] if inner in (("float",), ("double",)) else ""
+
     def _downcast(self, value: Value, type_: str) -> None:
-        """Note that an object is of the derived class that a pointer to its base is cast to."""
+        """Note that an object is of the class that a pointer to its base, or to nothing known, is cast to."""
         derived = self.index.class_of(type_) if type_.rstrip().endswith(("*", "&")) else None
         path = str(value.data) if value.kind in ("unknown", "pointer") and value.data is not None else ""
         base = self.class_at(path) if derived is not None and path else None
+        if derived is not None and path and types.bare(self.types.get(path, "")) in ("", "void *"):
+            self.types[path] = derived.name
         if derived is None or base is None or base.name == derived.name:
             return
         if any(one.name == base.name for one in self.index.lineage(derived.name)):

@@ -182,7 +182,14 @@ class Index:
             by_macro = {given for macro, _, given in macros if given and f"{macro}()" in said}
             self._doubled = frozenset(said | by_macro)
         commas = next(("," * i for i in types_ if f"{',' * i}{name}" in self._doubled), None)
-        return "" if commas is None else f"<{commas}double>"
+        return self._instance(name, len(template)) if commas is None else f"<{commas}double>"
+
+    def _instance(self, name: str, count: int) -> str:
+        """Return a template's arguments where it is instantiated for classes of double: in the nearest file."""
+        said = [(one, unit.file) for unit in self.units for one in unit.doubled if one.startswith(f"{name}<")]
+        found = ((one.removeprefix(name), file) for one, file in said)
+        fitting_ = sorted(pair for pair in found if len(types.template_arguments(pair[0])) == count)
+        return Nearby(fitting_, lambda pair: pair[1]).of(self.here)[0][0] if fitting_ else ""
 
     def floated(self, name: str, template: tuple[str, ...]) -> str:
         """Return a class template's argument for float, if the program instantiates it for that, and not for double."""
