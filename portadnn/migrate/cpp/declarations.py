@@ -444,6 +444,8 @@ class Declarations:
 def _class_arguments(node: Node, context: Context) -> str:
     """Return the template's arguments in ``A<double>::f`` of a method that is defined for them alone."""
     before = node.parent
+    while before is not None and before.parent is not None and before.parent.type == "template_declaration":
+        before = before.parent  # template <> template <class... As> A<double>::A(As... as)
     given = (
         None if before is None or before.type != "template_declaration" else before.child_by_field_name("parameters")
     )

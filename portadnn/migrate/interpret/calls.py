@@ -103,6 +103,7 @@ class Calls(Binding):
         if instead and self.index.class_named(instead) is not None:  # a template's parameter
             name = instead
         class_ = self.index.class_named(name) if not self.frame.path_of(full_name) else None
+        class_ = self.index.class_of(name) if class_ is None and call.new else class_
         if class_ is not None:
             path = f"{name}~{self.fresh()}"
             self.types[path] = name

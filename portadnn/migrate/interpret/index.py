@@ -358,7 +358,7 @@ class Index:
         )
         for known in self.all:
             self.here = known.unit.file
-            names = {self.resolved(types.simple(name)) for name in known.function.calls}
+            names = {types.simple(self.resolved(types.simple(name))) for name in known.function.calls}
             names |= {types.simple(name) for name, _, _ in known.function.initializers}
             names |= self._made(known)
             for name in names:

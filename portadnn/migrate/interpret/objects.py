@@ -79,7 +79,7 @@ class Objects(Expressions):
             self.depth -= 1
 
     def _construct(self, path: str, class_: Class, arguments: tuple[Expression, ...]) -> None:
-        constructors = self.index.special(class_.name, "constructor")
+        constructors = self._of_its_type(self.index.special(class_.name, "constructor"), path)
         found = fitting(constructors, len(arguments))
         if not found and len(arguments) > 1:  # T{a, b, c} of T(std::initializer_list<...>)
             found = [k for k in fitting(constructors, 1) if "initializer_list" in k.function.parameters[0].type]
@@ -103,6 +103,15 @@ class Objects(Expressions):
         found = self._copying_or_not(found, class_, arguments[0]) if len(arguments) == 1 else found
         call = Invocation(Name(class_.name, class_.span), arguments, class_.span)
         self.follow(self.suited(found, call)[0], arguments, None, path)
+
+    def _of_its_type(self, constructors: list[Known], path: str) -> list[Known]:
+        """Leave out the constructors of a class template's other specializations: ``X<A>::X`` where X<B> is made."""
+        given = types.bare(self.index.resolved(types.bare(self.types.get(path, ""))))
+        wanted = types.template_argument(given) if "<" in given else ""
+        wanted = self.meant(wanted) or wanted
+        if not wanted or wanted in self.frame.generic or not any(k.function.of for k in constructors):
+            return constructors
+        return [k for k in constructors if k.function.of == wanted] or [k for k in constructors if not k.function.of]
 
     def _copying_or_not(self, found: list[Known], class_: Class, argument: Expression) -> list[Known]:
         """Leave out the constructors that copy or move another object where the argument is none, and the others."""
