@@ -3,7 +3,8 @@
 ``styles.txt`` holds small programs behind ``=== name``; ``//! V15 -V37`` behind a line says which rules are told of
 it, and which (with a minus) are not. ``styles_files.txt`` holds programs of several files, each behind ``--- name``;
 ``styles_wrappers.txt`` has what classes, templates and records put around descriptors, ``styles_lists.txt`` lists of
-macros, variables of other files and tables of modes, ``styles_scalars.txt`` scalars that reach calls through objects.
+macros, variables of other files and tables of modes, ``styles_scalars.txt`` scalars that reach calls through objects,
+``styles_sources.txt`` loops around functions, classes that are graphs, and results of Find in Python.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ PROGRAMS = [
         "styles_wrappers.txt",
         "styles_lists.txt",
         "styles_scalars.txt",
+        "styles_sources.txt",
     )
     for part in re.split(r"^=== ", (FOLDER / name).read_text(), flags=re.MULTILINE)[1:]
 ]

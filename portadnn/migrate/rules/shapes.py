@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,6 +25,9 @@ class Shape:
     rank: int | None = None
 
 
+_LOCAL = re.compile(r"\w+#\d+@\d+$")
+
+
 def shape(situation: Situation, *names: str) -> Shape:
     """Return what is known of the tensor that the first of these parameters describes."""
     thing = situation.thing(*names)
@@ -34,7 +38,7 @@ def of_thing(thing: Thing) -> Shape:
     """Return what is known of the tensor that a descriptor describes."""
     fields = thing.fields
     dtype = enumerator(fields.get("dataType", UNKNOWN))
-    if not thing.certain or thing.many:
+    if not thing.certain or (thing.many and not _of_turn(thing)):
         return Shape(dtype=dtype)
     dims = numbers(fields.get("filterDimA", fields.get("dimA", UNKNOWN)))
     rank = number(fields.get("nbDims", UNKNOWN))
@@ -45,6 +49,11 @@ def of_thing(thing: Thing) -> Shape:
     if dims is not None and strides is None and layout in ("nchw", "nhwc"):
         strides = packed(dims, layout)
     return Shape(dims, strides, layout, dtype, len(dims) if dims is not None else None if rank is None else int(rank))
+
+
+def _of_turn(thing: Thing) -> bool:
+    """Whether a local variable holds it: what a loop makes anew is, in each turn, what that turn set."""
+    return _LOCAL.match(thing.id) is not None
 
 
 def packed(dims: tuple[int, ...], layout: Layout) -> tuple[int, ...]:

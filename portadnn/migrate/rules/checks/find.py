@@ -285,7 +285,9 @@ def find_in_hot_path(situation: Situation) -> Iterator[Hit]:
     again = [
         deed
         for deed in finds[1:]
-        if any(deed.event.number < run < last.event.number for run in runs) and _untouched(deed, situation, direction)
+        if any(deed.event.number < run < last.event.number for run in runs)
+        and _untouched(deed, situation, direction)
+        and not _prefers_another(deed.event, last.event)
     ]
     certainty: Certainty = "proven"
     related: tuple[tuple[Deed, str], ...] = ()
@@ -302,6 +304,12 @@ def find_in_hot_path(situation: Situation) -> Iterator[Hit]:
         return
     words = {"direction": direction.name, "how": how, "field": direction.algorithm}
     yield Hit(certainty, words=words, related=related, at=last.event)
+
+
+def _prefers_another(before: Event, now: Event) -> bool:
+    """Tell whether two heuristics are asked for different things, as with and without a workspace."""
+    first, second = before.argument("preference"), now.argument("preference")
+    return first is not None and second is not None and same(first.value, second.value) is False
 
 
 def _untouched(find: Deed, situation: Situation, direction: Direction) -> bool:

@@ -10,7 +10,7 @@ from ...frontend.methods import GRAPH_TYPE, makers
 from ...program import Invocation, Member, Unit
 from ..registry import source_check
 from ..situation import SourceHit
-from ..walking import callee, invocations
+from ..walking import callee, invocations, plain
 
 _FUNCTION = re.compile(r"hipdnn(?=[A-Z])")
 _GRAPHS = re.compile(r"hipdnnBackend\w+|hipdnn\w+_ext")
@@ -91,19 +91,31 @@ def _of_frontend(unit: Unit) -> bool:
     if any("cudnn_frontend" in include for include in unit.includes):
         return True
     return any(
-        function.calls & makers() or any(GRAPH_TYPE.search(parameter.type) for parameter in function.parameters)
+        function.calls & makers()
+        or any(GRAPH_TYPE.search(parameter.type) for parameter in function.parameters)
+        or _is_graph(unit, function.owner)
         for function in unit.functions
     )
+
+
+def _is_graph(unit: Unit, owner: str) -> bool:
+    """Return whether a class is a graph: its methods call those of the graph without an object."""
+    mine = [class_ for class_ in unit.classes if plain(class_.name) == plain(owner)] if owner else []
+    around = unit.around.classes.get(plain(owner))
+    return any(GRAPH_TYPE.search(base) for class_ in (*mine, around) if class_ is not None for base in class_.bases)
 
 
 def _methods(unit: Unit, table: _Table) -> Iterator[SourceHit]:
     if not _of_frontend(unit):
         return
-    for node in _calls(unit):
-        if isinstance(node.callee, Member) and node.callee.name in table:
-            pattern, does = table[node.callee.name]
-            if pattern.search(node.text):
-                yield SourceHit(node.span, words={"method": node.callee.name, "does": does})
+    for function in unit.functions:
+        own = _is_graph(unit, function.owner)
+        for node in invocations(function.body):
+            method = node.callee.name if isinstance(node.callee, Member) else callee(node) if own else ""
+            if method in table:
+                pattern, does = table[method]
+                if pattern.search(node.text):
+                    yield SourceHit(node.span, words={"method": method, "does": does})
 
 
 @source_check("method", "does")

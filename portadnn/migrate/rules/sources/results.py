@@ -23,6 +23,8 @@ from ...program import (
 from ..walking import plain
 
 RESULT = re.compile(r"\bcudnnConvolution(Fwd|BwdData|BwdFilter)AlgoPerf_t\b")
+_FINDS = re.compile(r"cudnn(?:Find|Get(?=.*_v7))Convolution(Forward|BackwardData|BackwardFilter)Algorithm(?:Ex|_v7)?")
+_RESULTS = {"Forward": "Fwd", "BackwardData": "BwdData", "BackwardFilter": "BwdFilter"}  # of Python, which returns them
 _AUTO = re.compile(r"\bauto\b")
 _WORD = re.compile(r"\w+")
 _PARAMETER = re.compile(
@@ -38,7 +40,7 @@ class Types:
 
     def __init__(self, unit: Unit, function: Function) -> None:
         self._unit = unit
-        self._function = function
+        self._python = unit.language == "python"
         mine = list(self._lineage(unit, function.owner)) if function.owner else []
         self._members = {m.name: _of(m) for class_ in reversed(mine) for m in class_.members}
         others = unit.classes if not mine else ()
@@ -65,6 +67,9 @@ class Types:
             for name, over in _parameters(node):
                 if type_ := self.of(over):
                     self._elements[name] = type_
+            if self._python and (type_ := _found(node)):  # found = cudnnFind...(...), read as what it writes to
+                targets = (one.operands[0] for one in node.arguments if isinstance(one, Operation) and one.operands)
+                self._local |= {target.name: type_ for target in targets if isinstance(target, Name)}
 
     def result(self, node: Any) -> re.Match[str] | None:
         """Return which results an expression is, or holds."""
@@ -130,6 +135,8 @@ class Types:
 
     def _of_call(self, call: Invocation, depth: int) -> str:
         made = call.text.partition("(")[0]
+        if self._python and (type_ := _found(call)):
+            return type_
         if found := RESULT.search(made):  # std::make_unique<...Perf_t[]>(n)
             return found[0]
         if isinstance(call.callee, Member):
@@ -170,6 +177,12 @@ class Types:
                 seen.add(name)
                 yield class_
                 waiting += [plain(base) for base in class_.bases]
+
+
+def _found(call: Invocation) -> str:
+    """Return the type of the results that a call of Find, or of a heuristic with results, returns in Python."""
+    asked = _FINDS.fullmatch(plain(call.text.partition("(")[0]).rpartition(".")[2])
+    return f"cudnnConvolution{_RESULTS[asked[1]]}AlgoPerf_t[]" if asked else ""
 
 
 def _of(declared: Declare) -> str:
