@@ -88,7 +88,7 @@ def run(
     dtype: Annotated[str, typer.Option(help="f32, f16, bf16 or f64.")] = "f32",
     layout: Annotated[str, typer.Option(help="nchw or nhwc.")] = "nchw",
 ) -> None:
-    """Time a network's first calls with empty and with filled kernel caches, into first-calls-BACKEND-DEVICE.json."""
+    """Time a network's first calls with empty and with filled kernel caches, into first-calls-[nhwc-]BACKEND-DEVICE.json."""
     rows, facts = [], {}
     asked = {"network": network, "batch": batch, "dtype": dtype, "layout": layout}
     for mode in MODES:
@@ -99,7 +99,8 @@ def run(
                 rows.append({"mode": mode, "cache": "filled" if filled else "empty", **found})
                 typer.echo(_SAID.format(**rows[-1]))
     slug = "".join(c if c.isalnum() else "-" for c in facts["name"].lower()).strip("-")
-    path = folder / f"first-calls-{facts['backend']}-{slug}.json"
+    kind = "" if layout == "nchw" else f"{layout}-"
+    path = folder / f"first-calls-{kind}{facts['backend']}-{slug}.json"
     record.write(path, {**record.environment(), "device": facts, "cores": os.cpu_count(), **asked, "rows": rows})
     typer.echo(f"wrote {path}")
 
