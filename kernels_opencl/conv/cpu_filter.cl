@@ -167,9 +167,7 @@ NOINLINE void finish_block(GLOBAL T *dw, const int place, const GLOBAL real *sum
     vreal block[VW];
     UNROLL for (int j = 0; j < VW; ++j) {
         const GLOBAL real *from = sums + j * step;
-#if W_CHANNELS
-        PREFETCH(from + 2 * BLOCK_K);
-#endif
+        if (W_CHANNELS) PREFETCH(from + 2 * BLOCK_K);
         block[j] = SPLITS ? add_shares(from SIZES_ARGS) : (vreal)((real)0);
     }
     transpose(block);
@@ -199,13 +197,13 @@ KERNEL WG_SIZE(1, 1, 1) conv_cpu_filter_sum(TENSOR(real, partial), TENSOR(T, dw)
     for (; m <= count - VW; m += VW)
         finish_block(dw, (group * K + k0) * W_K + cb * BLOCK_C * TAPS + m, sums + m * BLOCK_K, BLOCK_K, channels, alpha,
                      beta SIZES_ARGS EPILOGUE_PASS(0, 0));
-#elif W_CHANNELS  // neighbouring channels of a tap at a time
-    for (int ch = 0; ch <= count / TAPS - VW; ch += VW, m = ch * TAPS)
+#endif
+    // Neighbouring channels of a tap at a time
+    for (int ch = 0; W_CHANNELS && ch <= count / TAPS - VW; ch += VW, m = ch * TAPS)
         for (int tap = 0; tap < TAPS; ++tap)
             finish_block(dw, (group * K + k0) * W_K + cb * BLOCK_C + ch + place_of(tap SIZES_ARGS),
                          sums + (ch * TAPS + tap) * BLOCK_K, TAPS * BLOCK_K, channels, alpha,
                          beta SIZES_ARGS EPILOGUE_PASS(0, 0));
-#endif
     for (; m < count; ++m) {
         const int place = (group * K + k0) * W_K + (cb * BLOCK_C + m / TAPS) * W_C + place_of(m % TAPS SIZES_ARGS);
         finish_few(dw, place, sums + m * BLOCK_K, channels, alpha, beta SIZES_ARGS EPILOGUE_PASS(0, 0));
