@@ -88,7 +88,7 @@ def run(
     dtype: Annotated[str, typer.Option(help="f32, f16, bf16 or f64.")] = "f32",
     layout: Annotated[str, typer.Option(help="nchw or nhwc.")] = "nchw",
 ) -> None:
-    """Time a network's first calls with empty and with filled kernel caches, into first-calls-[nhwc-]BACKEND-DEVICE.json."""
+    """Time first calls of a network with empty and filled caches, into first-calls-[nhwc-]BACKEND-DEVICE.json."""
     rows, facts = [], {}
     asked = {"network": network, "batch": batch, "dtype": dtype, "layout": layout}
     for mode in MODES:
