@@ -92,8 +92,8 @@ def random_inputs(model: Any, dims: Mapping[str, int], seed: int = 0) -> dict[st
 def compare(model: Any, inputs: Mapping[str, Any], handle: Handle, name: str = "") -> Comparison:
     """Run a model on a handle and hold each node's result against the same node in float64 by portadnn's definitions.
 
-    A result may be off by ``(4 + 2 * sqrt(terms)) * eps`` of its largest number, where `terms` is how many numbers of
-    the largest input there are for each number of the result.
+    A result may be off by ``(4 + 2 * sqrt(terms)) * eps`` of its largest number, where `terms` is how many numbers are
+    added up for each of it; means and sums of one input, by that of the largest sum of absolute numbers there may be.
 
     Raises
     ------
@@ -113,11 +113,11 @@ def compare(model: Any, inputs: Mapping[str, Any], handle: Handle, name: str = "
             except DnnError:
                 return
             found.compared[node.op] += 1
-            largest = max((one.size for one in given if isinstance(one, np.ndarray)), default=1)
             for place, (got, want) in enumerate(
                 zip(outputs, wants if isinstance(wants, tuple) else (wants,), strict=False)
             ):
-                message = _off(got, np.asarray(want), largest)
+                due = np.asarray(want)
+                message = _off(got, due, *_summed(node.op, place, wide, due))
                 if message:
                     found.differences.append(NodeDifference(label, node.op, place, message))
 
@@ -130,8 +130,26 @@ def _wide(value: Any) -> Any:
     return value.astype(np.float64) if floats else value
 
 
-def _off(got: Array, want: Array, largest: int) -> str:
-    """Return what is wrong with a result; "" where nothing is."""
+def _summed(op: str, place: int, given: Sequence[Any], want: Array) -> tuple[float, float]:
+    """Return how many numbers are added up for each of a result, and the largest number that may be rounded."""
+    arrays = [one for one in given if isinstance(one, np.ndarray)]
+    count = max(max((one.size for one in arrays), default=1) / max(want.size, 1), 1.0)
+    if op in ("Conv", "ConvTranspose"):
+        count = arrays[1].size / max(arrays[1].shape[0 if op == "Conv" else 1], 1)
+    elif op in ("MatMul", "Gemm"):
+        count = arrays[0].size / max(want.shape[0], 1) if op == "Gemm" else arrays[0].shape[-1]
+    means = op in ("ReduceMean", "AveragePool", "GlobalAveragePool") or (op == "LayerNormalization" and place == 1)
+    if not means and op != "ReduceSum":
+        return count, _largest(want)
+    return count, _largest(arrays[0]) * (1.0 if means else count)
+
+
+def _largest(array: Array) -> float:
+    return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
+
+
+def _off(got: Array, want: Array, count: float, size: float) -> str:
+    """Return what is wrong with a result of sums of `count` numbers up to `size`; "" where nothing is."""
     if got.shape != want.shape:
         return f"dims {got.shape}, expected {want.shape}"
     if got.dtype.kind in "iub" or not got.size:
@@ -141,8 +159,7 @@ def _off(got: Array, want: Array, largest: int) -> str:
     with np.errstate(all="ignore"):
         error = np.abs(got.astype(np.float64) - want)
         same = (got == want) | (np.isnan(got) & np.isnan(want))
-        size = float(np.abs(want[np.isfinite(want)]).max(initial=0.0))
-        bound = (FEW + GROWTH * math.sqrt(max(largest / got.size, 1.0))) * eps * size
+        bound = (FEW + GROWTH * math.sqrt(max(count, 1.0))) * eps * size
         wrong_places = ~same & ~(error <= bound)
     if not wrong_places.any():
         return ""

@@ -97,8 +97,8 @@ def run(
     backend
         As for :class:`portadnn.Handle`, or a handle.
     others
-        What becomes of operators that portadnn does not have: ``"refuse"``, or ``"numpy"``, which computes them by
-        ONNX's reference evaluator on the host.
+        What becomes of operators, and forms of them, that portadnn does not have: ``"refuse"``, or ``"numpy"``, which
+        computes them by ONNX's reference evaluator on the host.
     look
         Called after each node that portadnn computed, with the node, its name, its inputs and its outputs.
 
@@ -122,7 +122,9 @@ def run(
     opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 1)
     try:
         for number, node in enumerate(model.graph.node):
-            _compute(onnx, opened, model, node, opset, values, look, node.name or f"{number}:{node.op_type}")
+            name = node.name or f"{number}:{node.op_type}"
+            if not _compute(onnx, opened, node, opset, values, look, name, others):
+                _compute_by_numpy(onnx, model, node, values, name)
         return [values[output.name] for output in model.graph.output]
     finally:
         if not isinstance(backend, Handle):
@@ -172,35 +174,57 @@ def _checked(onnx: Any, name: str, value: Any, declared: Any, sizes: dict[str, i
 
 
 def _compute(
-    onnx: Any, handle: Handle, model: Any, node: Any, opset: int, values: dict[str, Any], look: Look | None, name: str
-) -> None:
-    """Compute a node, and put its outputs beside the other values."""
-    given = [values[one] for one in node.input]
+    onnx: Any, handle: Handle, node: Any, opset: int, values: dict[str, Any], look: Look | None, name: str, others: str
+) -> bool:
+    """Compute a node, and put its outputs beside the other values; tell whether portadnn does."""
     implementation = OPERATORS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
     if implementation is None:
-        outputs: Any = tuple(_by_numpy(onnx, model, node, given))
-    else:
-        attributes = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
-        asked = Node(handle, node.op_type, attributes, tuple(bool(one) for one in node.output), opset)
+        return False
+    given = [values[one] for one in node.input]
+    attributes = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+    asked = Node(handle, node.op_type, attributes, tuple(bool(one) for one in node.output), opset)
+    try:
         outputs = implementation(asked, *given)
-        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-        if look is not None:
-            look(asked, name, given, outputs)
+    except NotSupported:
+        if others == "refuse":
+            raise
+        return False
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    if look is not None:
+        look(asked, name, given, outputs)
     values.update({one: value for one, value in zip(node.output, outputs, strict=False) if one})
+    return True
 
 
-def _by_numpy(onnx: Any, model: Any, node: Any, given: Sequence[Any]) -> Iterator[Any]:
-    """Compute a node by ONNX's reference evaluator."""
+def _compute_by_numpy(onnx: Any, model: Any, node: Any, values: dict[str, Any], name: str) -> None:
+    """Compute a node by ONNX's reference evaluator, and put its outputs beside the other values.
+
+    Raises
+    ------
+    NotSupported
+        The evaluator fails.
+    """
     from onnx.reference import ReferenceEvaluator
 
     make = onnx.helper
-    there = [(name, value) for name, value in zip(node.input, given, strict=True) if name]
-    infos = [
-        make.make_tensor_value_info(n, make.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in dict(there).items()
-    ]
-    outputs = [make.make_empty_tensor_value_info(name) for name in node.output if name]
+    there = {one: values[one] for one in (*node.input, *_read_inside(node)) if one and one in values}
+    infos = [make.make_tensor_value_info(n, make.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in there.items()]
+    outputs = [make.make_empty_tensor_value_info(one) for one in node.output if one]
     graph = make.make_graph([node], "one", infos, outputs)
     alone = make.make_model(graph, opset_imports=model.opset_import, functions=model.functions)
-    results = iter(ReferenceEvaluator(alone).run(None, dict(there)))
-    for name in node.output:
-        yield next(results) if name else None
+    try:
+        results = ReferenceEvaluator(alone).run(None, there)
+    except Exception as error:  # whatever NumPy and the evaluator raise
+        told = f"{type(error).__name__}: {error}"
+        raise NotSupported(f"node {name}: ONNX's reference evaluator cannot compute {node.op_type}: {told}") from error
+    values.update(zip([one for one in node.output if one], results, strict=True))
+
+
+def _read_inside(node: Any) -> Iterator[str]:
+    """Return the names that the graphs of a node's attributes mention: some are values from outside."""
+    for attribute in node.attribute:
+        for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
+            yield from (one.name for one in graph.output)
+            for inner in graph.node:
+                yield from inner.input
+                yield from _read_inside(inner)

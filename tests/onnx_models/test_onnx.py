@@ -169,6 +169,59 @@ def test_whole_numbers_that_float64_does_not_hold_are_refused() -> None:
         run(_of_whole_numbers("Add", "int64"), [large, large], backend="reference")
 
 
+def test_what_is_refused_is_computed_by_numpy_if_asked() -> None:
+    large = np.array([2**53, 1, 1], np.int64)
+    (found,) = run(_of_whole_numbers("Add", "int64"), [large, large], backend="reference", others="numpy")
+    np.testing.assert_array_equal(found, large + large)
+
+
+def test_graphs_inside_of_nodes_read_values_from_outside() -> None:
+    branch = [make.make_graph([make.make_node(op, ["y"], ["z"])], op, [], [_info("z")]) for op in ("Neg", "Abs")]
+    decide = make.make_node("If", ["c"], ["out"], then_branch=branch[0], else_branch=branch[1])
+    given = [make.make_tensor_value_info("x", TensorProto.FLOAT, (2,)), make.make_tensor_value_info("c", 9, ())]
+    graph = make.make_graph([make.make_node("Relu", ["x"], ["y"]), decide], "nested", given, [_info("out")])
+    x = np.array([-1, 2], np.float32)
+    for chosen, want in ((True, [0, -2]), (False, [0, 2])):
+        (found,) = run(make.make_model(graph), [x, np.array(chosen)], backend="reference", others="numpy")
+        np.testing.assert_array_equal(found, want)
+
+
+def test_what_the_evaluator_cannot_compute_is_named() -> None:
+    node = make.make_node("Reshape", ["x", "shape"], ["out"], "bad")
+    given = [make.make_tensor_value_info("x", TensorProto.FLOAT, (3,)), make.make_tensor_value_info("shape", 7, (1,))]
+    model = make.make_model(make.make_graph([node], "one", given, [_info("out")]))
+    with pytest.raises(dnn.NotSupported, match="node bad: ONNX's reference evaluator cannot compute Reshape"):
+        run(model, [np.zeros(3, np.float32), np.array([2])], others="numpy", backend="reference")
+
+
+def _info(name: str) -> Any:
+    return make.make_empty_tensor_value_info(name)
+
+
+def test_rounding_of_long_sums_and_of_means_is_right() -> None:
+    """Sums are as long as filters and rows are, whatever the result's size; a mean near 0 has its numbers' rounding."""
+    rng = np.random.default_rng(0)
+    dims = {"w": (96, 96, 3, 3), "t": (8, 96), "r": (96, 400)}
+    tensors = {name: rng.standard_normal(size).astype(np.float32) for name, size in dims.items()}
+    tensors["g"] = np.ones(96, np.float32)
+    nodes = (
+        make.make_node("Conv", ["x", "w"], ["c"]),
+        make.make_node("LayerNormalization", ["t", "g"], ["l", "mean", "deviation"]),
+        make.make_node("MatMul", ["l", "r"], ["p"]),
+        make.make_node("ReduceMean", ["l"], ["a"], keepdims=0),
+        make.make_node("ReduceSum", ["l"], ["s"], keepdims=0),
+    )
+    given = [make.make_tensor_value_info("x", TensorProto.FLOAT, (1, 96, 24, 24))]
+    held = [onnx.numpy_helper.from_array(array, name) for name, array in tensors.items()]
+    graph = make.make_graph(nodes, "sums", given, [_info(name) for name in ("c", "mean", "p", "a", "s")], held)
+    model = make.make_model(graph, opset_imports=[make.make_opsetid("", 21)])
+    x = rng.standard_normal((1, 96, 24, 24)).astype(np.float32)
+    with dnn.Handle("opencl") as handle:
+        found = compare(model, {"x": x}, handle)
+    assert not found.differences
+    assert found.compared.total() == 5
+
+
 def test_a_node_that_is_off_is_named() -> None:
     from dataclasses import replace
 
