@@ -83,6 +83,8 @@ def number_for_enumerator(situation: Situation) -> Iterator[Hit]:
     """Find an enumerator by a number that is another one's in MIOpen."""
     if situation.event.origin != "source":
         return  # logs have what the library read
+    if situation.event.function.endswith("WorkspaceSize"):
+        return  # MIOpen's takes no algorithm
     for parameter in situation.event.parameters:
         enumeration = shared_enumerations().get(parameter.type)
         value = situation.value(parameter.name)
