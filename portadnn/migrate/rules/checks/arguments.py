@@ -90,6 +90,8 @@ def number_for_enumerator(situation: Situation) -> Iterator[Hit]:
         value = situation.value(parameter.name)
         if enumeration is None or value.kind != "known" or not isinstance(value.data, int):
             continue
+        if isinstance(value.data, bool):
+            continue  # false is no enumerator: another function of that name is called, such as torch::name
         was = next((v for v in enumeration.values if v.cudnn and v.number == value.data), None)
         if was is None or was.miopen_number == value.data:
             continue
