@@ -8,6 +8,7 @@ from typing import Any
 
 from .... import mapping
 from ...interpret.texts import split_arguments
+from ...interpret.types import template_argument
 from ...libraries import is_library
 from ...names import shared_enumerations, values_of_cudnn
 from ...program import (
@@ -75,12 +76,28 @@ def constant_pointers(unit: Unit) -> Iterator[SourceHit]:
                 continue
             parameters = mapping.table().functions[callee(node)].latest
             given = zip((p.name for p in parameters), node.arguments, strict=False)
-            names = [a.name for p, a in given if p in _CONSTANT and isinstance(a, Name)]
-            constant = [name for name in names if re.match(r"(const \w.*|\w+ const ?)\*$", types.get(name, ""))]
+            said = [_pointer(unit, types, a) for p, a in given if p in _CONSTANT]
+            constant = [(text, type_) for text, type_ in said if re.match(r"(const \w.*|\w+ const ?)\*$", type_)]
             if constant:
-                casts = [f"const_cast<{types[n].replace('const ', '', 1)}>({n})" for n in constant]
-                words = {"pointers": " and ".join(constant), "casts": ", ".join(casts)}
+                casts = [f"const_cast<{type_.replace('const ', '', 1)}>({text})" for text, type_ in constant]
+                words = {"pointers": " and ".join(text for text, _ in constant), "casts": ", ".join(casts)}
                 yield SourceHit(node.span, words=words, function=callee(node))
+
+
+def _pointer(unit: Unit, types: dict[str, str], argument: Any) -> tuple[str, str]:
+    """Return a variable, or a call of a method of one of the program's objects, with its type."""
+    if isinstance(argument, Name):
+        return argument.name, types.get(argument.name, "")
+    called = argument.callee if isinstance(argument, Invocation) else None
+    if not isinstance(called, Member) or not isinstance(called.base, Name):
+        return "", ""
+    object_ = re.sub(r"\bconst\b|[&*\s]", "", types.get(called.base.name, "")).rpartition("::")[2]
+    name = called.name.partition("<")[0] if object_ in unit.around.classes else ""
+    type_, parameters = unit.around.returned.get(name, ""), unit.around.templates.get(name, frozenset())
+    if len(parameters) == 1 and isinstance(argument, Invocation):
+        given = template_argument(argument.text.rpartition(name)[2])
+        type_ = re.sub(rf"\b{re.escape(next(iter(parameters)).split()[-1])}\b", given or "void", type_)
+    return argument.text if name else "", type_
 
 
 # V41 -------------------------------------------------------------------------------------------------------------
