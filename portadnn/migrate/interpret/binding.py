@@ -27,7 +27,7 @@ class Binding(LibraryCalls):
         function = called.function
         type_ = function.parameters[place].type
         if not is_enumeration(type_):
-            numbers = self.index.numbers.of_parameter(called, place) if self.is_scalar(type_) else ()
+            numbers = self.numbers_given.of_parameter(called, place) if self.is_scalar(type_) else ()
             return self.one_of_numbers(numbers, type_)
         names = self.index.given.constants_given(function, place)
         if not any(names):

@@ -297,7 +297,7 @@ class Walk(Statements):
             if value is not None and _comes_later(value, type_):
                 self.state.variables[path] = unknown(path, type_)
             elif value is not None and self.is_scalar(type_) and value.kind in ("known", "one of"):
-                given = self.one_of_numbers(self.index.numbers.of_member(owner, name), type_)
+                given = self.one_of_numbers(self.numbers_given.of_member(owner, name), type_)
                 self.state.variables[path] = value if given is None else self.joined([value, given])
         own = numbers_given([known.function])
         has_flags = False

@@ -14,7 +14,6 @@ from ..program import Braces, Class, Constant, Declare, Function, Name, Paramete
 from . import types
 from .given import Given
 from .nearby import Nearby
-from .numbers import NumbersGiven
 from .parts import declarations, given_members, numbers_in, pointed_at
 
 _DEEPEST_OBJECT = 2
@@ -55,7 +54,6 @@ class Index:
     units_with_globals: frozenset[int] | None = None
     units_by_class: dict[str, frozenset[str]] = field(default_factory=dict)
     given: Given = field(init=False)
-    numbers: NumbersGiven = field(init=False)
     _ambiguous: bool = False
     _members: dict[tuple[str, str], Mapping[str, Declare]] = field(default_factory=dict)
     _classes_by_type: dict[tuple[str, str], Class | None] = field(default_factory=dict)
@@ -92,7 +90,6 @@ class Index:
                 if function.owner:
                     self.methods.setdefault(types.simple(function.owner), []).append(known)
         self.given = Given(self.units, [known.function for known in self.all], self.classes)
-        self.numbers = NumbersGiven(self)
         self._mark_leading()
 
     def _add_class(self, name: str, class_: Class, file: str) -> None:

@@ -15,6 +15,7 @@ from ..values import POSSIBLY, UNKNOWN, Value, items, join, known, thing, unknow
 from . import types
 from .index import Index
 from .kept import KeptSettings, is_chosen
+from .numbers import NumbersGiven
 from .parts import has_calls
 
 _SYMBOLIC = re.compile(r"\[(?!-?\d+\]|=)[^\[\]]*\]")  # of a map, [=key] is an entry that is known
@@ -80,6 +81,7 @@ class Memory:
 
     def __init__(self, index: Index) -> None:
         self.index = index
+        self.numbers_given = NumbersGiven(index)
         self.state = State()
         self.types: dict[str, str] = {}
         self.children: dict[str, dict[str, None]] = {}
@@ -141,7 +143,7 @@ class Memory:
             return self._algorithm_at_first(path, types.bare(type_), class_)
         if self.is_scalar(type_) and (class_ := self.class_at(parent_of(path))) is not None:
             name = re.split(r"\.|->", path)[-1]
-            numbers = self.index.numbers.of_member(types.simple(class_.name), name)
+            numbers = self.numbers_given.of_member(types.simple(class_.name), name)
             return self.one_of_numbers(numbers, type_) or unknown(path, types.bare(type_))
         return unknown(path, types.bare(type_))
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..program import Braces, Cast, Class, Constant, Declare, Expression, Function, Invocation, Member, Name, Operation
 from ..program import Index as Element
 from . import types
+from .index import Index, Known
 from .parts import all_expressions, declarations
-
-if TYPE_CHECKING:
-    from .index import Index, Known
 
 _MOST = 8  # numbers of one parameter or member: more say nothing
 _DEEPEST = 40
