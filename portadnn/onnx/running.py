@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import BadParam, NotSupported
 from ..handle import Handle
 from . import layers, recurrent, windows
+from .evaluator import evaluator
 from .table import OPERATORS, Array, Node
 
 _FAMILIES = (layers, recurrent, windows)  # whose import fills the table
@@ -204,8 +205,6 @@ def _compute_by_numpy(onnx: Any, model: Any, node: Any, values: dict[str, Any], 
     NotSupported
         The evaluator fails.
     """
-    from onnx.reference import ReferenceEvaluator
-
     make = onnx.helper
     there = {one: values[one] for one in (*node.input, *_read_inside(node)) if one and one in values}
     infos = [make.make_tensor_value_info(n, make.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in there.items()]
@@ -213,7 +212,7 @@ def _compute_by_numpy(onnx: Any, model: Any, node: Any, values: dict[str, Any], 
     graph = make.make_graph([node], "one", infos, outputs)
     alone = make.make_model(graph, opset_imports=model.opset_import, functions=model.functions)
     try:
-        results = ReferenceEvaluator(alone).run(None, there)
+        results = evaluator(alone).run(None, there)
     except Exception as error:  # whatever NumPy and the evaluator raise
         told = f"{type(error).__name__}: {error}"
         raise NotSupported(f"node {name}: ONNX's reference evaluator cannot compute {node.op_type}: {told}") from error

@@ -175,6 +175,25 @@ def test_what_is_refused_is_computed_by_numpy_if_asked() -> None:
     np.testing.assert_array_equal(found, large + large)
 
 
+@pytest.mark.parametrize(("axis", "dims"), [(-1, (2, 3, 2)), (1, (1, 5, 2)), (0, (2, 3, 4))])
+def test_elements_are_gathered_along_any_axis_by_any_indices(axis: int, dims: tuple[int, ...]) -> None:
+    numbers = np.random.default_rng(0)
+    x = numbers.standard_normal((2, 3, 4)).astype(np.float32)
+    indices = numbers.integers(-x.shape[axis], x.shape[axis], dims)
+    infos = [make.make_tensor_value_info("x", TensorProto.FLOAT, x.shape), make.make_tensor_value_info("i", 7, dims)]
+    node = make.make_node("GatherElements", ["x", "i"], ["y"], axis=axis)
+    (found,) = run(
+        make.make_model(make.make_graph([node], "gather", infos, [_info("y")])),
+        [x, indices],
+        backend="reference",
+        others="numpy",
+    )
+    for place in np.ndindex(*dims):
+        source = list(place)
+        source[axis] = indices[place]
+        assert found[place] == x[tuple(source)]
+
+
 def test_graphs_inside_of_nodes_read_values_from_outside() -> None:
     branch = [make.make_graph([make.make_node(op, ["y"], ["z"])], op, [], [_info("z")]) for op in ("Neg", "Abs")]
     decide = make.make_node("If", ["c"], ["out"], then_branch=branch[0], else_branch=branch[1])
