@@ -272,6 +272,17 @@ def test_functions_of_the_program_are_its_own_where_they_are_seen():
     assert told["b/other.cpp"] == ["miopenGetErrorString"]
 
 
+@pytest.mark.parametrize("form", ["p = &{};", "{}();", "{}(a);", "{}(a, b, c...);", "if ({}(,)) return;"])
+@pytest.mark.parametrize("target", ["miopen-1", "miopen-3", "cudnn-9"])
+def test_functions_without_their_arguments_stay_to_be_seen(form, target):
+    """A table of functions, or a text that is no program: each name is still there, changed or not."""
+    names = [name for name in mapping.table().functions if name.startswith("cudnn")]
+    texts = [f"void f{i}() {{ {form.format(name)} }}" for i, name in enumerate(names)]
+    after = ported("\n".join(texts), target=target).files[0].text
+    assert [i for i in range(len(names)) if f"void f{i}() {{" not in after] == []
+    assert len(names) > 300
+
+
 OPERATION = """void choose(cudnnOpTensorDescriptor_t op, bool product) {
   cudnnSetOpTensorDescriptor(op, product ? CUDNN_OP_TENSOR_MUL : CUDNN_OP_TENSOR_ADD, CUDNN_DATA_FLOAT, nan);
 }

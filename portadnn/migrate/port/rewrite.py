@@ -208,7 +208,7 @@ class _Rewriting:
             return
         if what.note:
             self._mark(call.start, call.name, what.rule, what.note, stays=False)
-        if call.name == "cudnnSetOpTensorDescriptor":
+        if call.name == "cudnnSetOpTensorDescriptor" and call.arguments:
             name = parts(self.source, call)[0].text
             place = operation_reference(self.source, call.start, name, self.program)
             if place is not None and self.edits.around(place) is None:
