@@ -86,3 +86,16 @@ def test_what_it_leaves_to_others(cpu, line, reason):
         assert not isinstance(problem, ENGINE.problems)
     else:
         assert reason in ENGINE.why_not(problem, cpu.info)
+
+
+@on_cpus()
+@pytest.mark.parametrize(
+    "line",
+    [
+        "convolution_forward x=f32:2x0x5x5:nhwc w=f32:40x0x3x3:nhwc y=f32:2x40x3x3:nhwc beta=0.5",
+        "convolution_backward_data w=f32:0x9x3x1:nhwc dy=f32:4x0x5x10:nhwc dx=f32:4x9x15x10:nhwc stride=3,1",
+    ],
+)
+def test_sums_of_nothing_are_left_to_others(cpu, line):
+    assert ENGINE.why_not(parse(line.removesuffix(" beta=0.5")), cpu.info) == "there is nothing to add up"
+    check(cpu, Case(line))

@@ -307,6 +307,8 @@ class ConvChannelsLastCpu(ConvCpu):
         if any(spec.dims[1] > 1 and spec.strides[1] != 1 for spec in (problem.image, problem.result)):
             return "it takes channels that lie side by side"
         total = Sum.of(problem)
+        if total.depth == 0:
+            return "there is nothing to add up"
         lanes = Tile.of(problem.dtype, info, 1).lanes
         if total.rows < lanes // 4 and not _group_channels(total, problem.groups, lanes):
             return f"it takes at least {lanes // 4} channels of the result in a group"
