@@ -178,6 +178,8 @@ def number_from_outside(unit: Unit) -> Iterator[SourceHit]:
         calls = [n for n in inside(function.body) if isinstance(n, Invocation) and is_library(callee(n))]
         given_at_calls = {id(argument) for node in calls for argument in node.arguments}
         for argument, type_ in (pair for node in calls for pair in _unconverted(node)):
+            if variable(argument) in values_of_cudnn():
+                continue  # an enumerator: no need to look for its type
             types = _declared(unit, function) if types is None else types
             if _INTEGER.match(types.get(variable(argument), "").strip()):
                 yield SourceHit(argument.span, "possible", {"value": variable(argument), "enumeration": type_})
