@@ -228,9 +228,10 @@ class Walk(Statements):
         self.index.here = file
         self.kept.here = partial(self._class, name, file)
         methods = self._ordered(name)
+        again = _doubled(methods)
         for files in _variants(methods):
             self.preferred = files
-            chosen = [m for m in methods if not files or m.unit.file in files or not _again(m, methods)]
+            chosen = [m for m in methods if not files or m.unit.file in files or id(m) not in again]
             class_ = self.index.class_named(name)
             floated = self.index.floated(name, class_.template) if class_ is not None else ""
             for self.specialized in _specializations(chosen):
@@ -246,11 +247,12 @@ class Walk(Statements):
 
     def _handed(self, name: str, followed: list[Known]) -> list[Known]:
         """Return the methods that others of the class name but do not call: they hand them over."""
-        if any(_again(m, followed) for m in followed):
+        if _doubled(followed):
             return []
         known = self.reached_functions | {id(m) for m in followed}
         left = [m for m in self.index.methods_of(name) if m.leads and id(m) not in known]
-        return [m for m in left if m.function.kind == "method" and not _again(m, left)]
+        again = _doubled(left)
+        return [m for m in left if m.function.kind == "method" and id(m) not in again]
 
     def _sequence(self, name: str, methods: list[Known], type_: str = "") -> None:
         if not methods:
@@ -390,9 +392,12 @@ def _comes_later(value: Value, type_: str) -> bool:
     return value.kind == "known" and isinstance(value.data, int) and bool(type_) and (type_ == "bool" or not is_number)
 
 
-def _again(known: Known, methods: list[Known]) -> bool:
-    """Whether another file defines a method too."""
-    return any(m.unit is not known.unit and _signature(m) == _signature(known) for m in methods)
+def _doubled(methods: list[Known]) -> set[int]:
+    """Return the ids of the methods that another file defines, too."""
+    units: dict[object, set[int]] = {}
+    for method in methods:
+        units.setdefault(_signature(method), set()).add(id(method.unit))
+    return {id(method) for method in methods if len(units[_signature(method)]) > 1}
 
 
 def _specializations(methods: list[Known]) -> list[str]:
@@ -402,5 +407,6 @@ def _specializations(methods: list[Known]) -> list[str]:
 
 def _variants(methods: list[Known]) -> list[frozenset[str]]:
     """Return the files to prefer in turn, one for each that defines methods which others define too."""
-    files = dict.fromkeys(m.unit.file for m in methods if _again(m, methods))
+    again = _doubled(methods)
+    files = dict.fromkeys(m.unit.file for m in methods if id(m) in again)
     return [frozenset({file}) for file in list(files)[:_MOST_VARIANTS]] or [frozenset()]
