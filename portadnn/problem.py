@@ -136,7 +136,7 @@ class Problem:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.op:
+        if cls.__dict__.get("op"):  # a kind of its own, not another form of one
             PROBLEMS[cls.op] = cls
 
     def validate(self) -> None:

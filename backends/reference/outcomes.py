@@ -34,7 +34,10 @@ def foreign_definitions() -> dict[type[Problem], Definition]:
 
 def definition_of(problem: Problem) -> Definition:
     """Return the definition of a problem's operation."""
-    return DEFINITIONS.get(type(problem)) or foreign_definitions()[type(problem)]
+    for kind in type(problem).__mro__:  # other forms of an operation's problem have its definition
+        if kind in DEFINITIONS:
+            return DEFINITIONS[kind]
+    return foreign_definitions()[type(problem)]
 
 
 def outcomes(

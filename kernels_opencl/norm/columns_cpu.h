@@ -17,22 +17,25 @@
 #define SLICE_ROWS(k) ((real)((k) == SLICES - 1 ? REDUCE - (SLICES - 1) * LENGTH : LENGTH))
 
 // parameters and statistics of the columns of a vector
-DEVICE vreal column_read(const GLOBAL real *p, u32 at, u32 step) {
-    vreal v;
-    if (step == 1) return NUMBERS_AT(p, at);
-    for (int j = 0; j < VW; ++j) LANE(v, j) = p[at + j * step];
-    return v;
-}
-#define COLUMN_READ(p, NAME, v) column_read(p, NAME##_OUTER(b) + COLUMN(v) * NAME##_STEP, NAME##_STEP)
-DEVICE void column_blend(GLOBAL real *p, u32 at, u32 step, real alpha, vreal value, real beta, int first) {
-    for (int j = first; j < VW; ++j) {
-        GLOBAL real *to = p + at + j * step;
-        *to = beta == (real)0 ? alpha * LANE(value, j) : alpha * LANE(value, j) + beta * *to;
+#define PD_COLUMNS(type, LOAD1, LOAD_ALL)                                                                  \
+    DEVICE vreal column_read_##type(const GLOBAL type *p, u32 at, u32 step) {                              \
+        vreal v;                                                                                           \
+        if (step == 1) return LOAD_ALL(p, at);                                                             \
+        for (int j = 0; j < VW; ++j) LANE(v, j) = LOAD1(p, at + j * step);                                 \
+        return v;                                                                                          \
+    }                                                                                                      \
+    DEVICE void column_blend_##type(GLOBAL type *p, u32 at, u32 step, real alpha, vreal value, real beta,  \
+                                    int first) {                                                           \
+        for (int j = first; j < VW; ++j) blend_##type(p, at + j * step, alpha, LANE(value, j), beta);      \
     }
-}
+PD_COLUMNS(real, REAL_LOAD, NUMBERS_AT)
+PD_COLUMNS(T, LOAD, VLOAD)
+#define COLUMN_READ(p, NAME, v)                                                                            \
+    OF_TYPE(column_read_, NAME##_TYPE)(p, NAME##_OUTER(b) + COLUMN(v) * NAME##_STEP, NAME##_STEP)
 #define FIRST_LANE(v) (IS_SHORT(v) ? VW - FRESH : 0)
 #define COLUMN_BLEND(p, NAME, v, alpha, value, beta)                                                       \
-    column_blend(p, NAME##_OUTER(b) + COLUMN(v) * NAME##_STEP, NAME##_STEP, alpha, value, beta, FIRST_LANE(v))
+    OF_TYPE(column_blend_, NAME##_TYPE)(p, NAME##_OUTER(b) + COLUMN(v) * NAME##_STEP, NAME##_STEP, alpha, value, beta, \
+                                        FIRST_LANE(v))
 #define COLUMN_WRITE(p, NAME, v, value) COLUMN_BLEND(p, NAME, v, (real)1, value, (real)0)
 
 // dst of a vector, or of its fresh lanes

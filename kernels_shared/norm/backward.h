@@ -25,8 +25,8 @@
 #define STORE_GRADIENTS_NONE(by_scale, by_bias) {}
 #define STORE_GRADIENTS_BLENDED(by_scale, by_bias)                                                         \
     {                                                                                                      \
-        part_blend(dscale, DSCALE_OUTER(o), DSCALE_STEP, alpha_param, by_scale, beta_param);               \
-        part_blend(dbias, DBIAS_OUTER(o), DBIAS_STEP, alpha_param, by_bias, beta_param);                   \
+        ADD_TO(dscale, DSCALE, o, alpha_param, by_scale, beta_param);                                      \
+        ADD_TO(dbias, DBIAS, o, alpha_param, by_bias, beta_param);                                         \
     }
 #define STORE_GRADIENTS_PARTS(by_scale, by_bias)                                                           \
     {                                                                                                      \

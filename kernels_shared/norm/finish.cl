@@ -22,9 +22,9 @@ norm_finish(PARAMETER_LIST) {
         for (u32 j = 0; j < count; ++j) by_bias[j] += part_dbias[k * PARAMETERS_ALL + first + j];
     }
     for (u32 j = 0; j < count; ++j) {
-        part_blend1(dscale + DSCALE_AT(first + j), alpha, by_scale[j], beta);
+        blend_real(dscale, DSCALE_AT(first + j), alpha, by_scale[j], beta);
 #ifdef HAS_DBIAS
-        part_blend1(dbias + DBIAS_AT(first + j), alpha, by_bias[j], beta);
+        blend_real(dbias, DBIAS_AT(first + j), alpha, by_bias[j], beta);
 #endif
     }
 #else
@@ -47,9 +47,9 @@ norm_finish(PARAMETER_LIST) {
             by_scale += scales[k * ACROSS + lid];
             by_bias += biases[k * ACROSS + lid];
         }
-        part_blend1(dscale + DSCALE_AT(p), alpha, by_scale, beta);
+        blend_real(dscale, DSCALE_AT(p), alpha, by_scale, beta);
 #ifdef HAS_DBIAS
-        part_blend1(dbias + DBIAS_AT(p), alpha, by_bias, beta);
+        blend_real(dbias, DBIAS_AT(p), alpha, by_bias, beta);
 #endif
     }
 #endif

@@ -8,9 +8,9 @@
 #define STORE_RUNNING_UPDATED(mean, squares)                                                               \
     {                                                                                                      \
         const real remains = (real)1 - factor;                                                             \
-        part_blend(running_mean, RUNNING_MEAN_OUTER(o), RUNNING_MEAN_STEP, factor, mean, remains);         \
-        part_blend(running_variance, RUNNING_VARIANCE_OUTER(o), RUNNING_VARIANCE_STEP, factor,             \
-                   (squares) / (real)(COUNT ? COUNT - 1 : 0), remains);                                    \
+        ADD_TO(running_mean, RUNNING_MEAN, o, factor, mean, remains);                                      \
+        ADD_TO(running_variance, RUNNING_VARIANCE, o, factor,                                              \
+               (squares) / (real)(COUNT ? COUNT - 1 : 0), remains);                                        \
     }
 #define STORE_SAVED(mean, inverse) PD_CAT(STORE_SAVED_, SAVED)(mean, inverse)
 #define STORE_SAVED_NONE(mean, inverse)

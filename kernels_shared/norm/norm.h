@@ -8,6 +8,7 @@
 //   COUNT               numbers of an outer element
 //   RMS                 1 where no mean is subtracted (else 0): "variance" is then the mean of squares
 //   NAME_OUTER(o) NAME_REDUCE(r) NAME_STEP    place of a parameter or statistic: that of its first lane, and from lane to lane
+//   NAME_TYPE           real, or T where it is stored as the data are (half modules' parameters); READ, WRITE and ADD_TO look at it
 //   PER_REDUCE          1 where scale and bias change along the reduced dimensions (layer and group normalisation)
 //   PARAMETER_VECTORS   they are read there as whole aligned vectors
 //   HAS_SCALE HAS_BIAS  1 where there is one
@@ -24,22 +25,34 @@
 #define UNIT 1
 #endif
 
-DEVICE part part_read(const GLOBAL real *p, u32 at, u32 step) {
-    part v;
-    UNROLL for (int j = 0; j < PART_LANES; ++j) PART_LANE(v, j) = p[at + j * step];
-    return v;
-}
-DEVICE void part_write(GLOBAL real *p, u32 at, u32 step, part v) {
-    UNROLL for (int j = 0; j < PART_LANES; ++j) p[at + j * step] = PART_LANE(v, j);
-}
-DEVICE void part_blend1(GLOBAL real *to, real alpha, real value, real beta) {
-    *to = beta == (real)0 ? alpha * value : alpha * value + beta * *to;
-}
-DEVICE void part_blend(GLOBAL real *p, u32 at, u32 step, real alpha, part v, real beta) {
-    UNROLL for (int j = 0; j < PART_LANES; ++j) part_blend1(p + at + j * step, alpha, PART_LANE(v, j), beta);
-}
-#define READ(p, NAME, o) part_read(p, NAME##_OUTER(o), NAME##_STEP)
-#define WRITE(p, NAME, o, v) part_write(p, NAME##_OUTER(o), NAME##_STEP, v)
+// NAME_real or NAME_T, within macros that PD_CAT chose
+#define OF_TYPE_(name, type) name##type
+#define OF_TYPE(name, type) OF_TYPE_(name, type)
+#define REAL_LOAD(p, i) ((p)[i])
+#define REAL_STORE(p, i, v) ((p)[i] = (v))
+#define PD_PARTS(type, LOAD1, STORE1)                                                                      \
+    DEVICE part part_read_##type(const GLOBAL type *p, u32 at, u32 step) {                                 \
+        part v;                                                                                            \
+        UNROLL for (int j = 0; j < PART_LANES; ++j) PART_LANE(v, j) = LOAD1(p, at + j * step);             \
+        return v;                                                                                          \
+    }                                                                                                      \
+    DEVICE void blend_##type(GLOBAL type *p, u32 at, real alpha, real value, real beta) {                  \
+        STORE1(p, at, beta == (real)0 ? alpha * value : alpha * value + beta * LOAD1(p, at));              \
+    }                                                                                                      \
+    DEVICE void part_blend_##type(GLOBAL type *p, u32 at, u32 step, real alpha, part v, real beta) {       \
+        UNROLL for (int j = 0; j < PART_LANES; ++j)                                                        \
+            blend_##type(p, at + j * step, alpha, PART_LANE(v, j), beta);                                  \
+    }                                                                                                      \
+    DEVICE void part_write_##type(GLOBAL type *p, u32 at, u32 step, part v) {                              \
+        UNROLL for (int j = 0; j < PART_LANES; ++j) STORE1(p, at + j * step, PART_LANE(v, j));             \
+    }
+PD_PARTS(real, REAL_LOAD, REAL_STORE)
+PD_PARTS(T, LOAD, STORE)
+#define READ(p, NAME, o) OF_TYPE(part_read_, NAME##_TYPE)(p, NAME##_OUTER(o), NAME##_STEP)
+#define WRITE(p, NAME, o, v) OF_TYPE(part_write_, NAME##_TYPE)(p, NAME##_OUTER(o), NAME##_STEP, v)
+// p = alpha * v + beta * p
+#define ADD_TO(p, NAME, o, alpha, v, beta)                                                                 \
+    OF_TYPE(part_blend_, NAME##_TYPE)(p, NAME##_OUTER(o), NAME##_STEP, alpha, v, beta)
 
 // VW parameters along the reduced dimensions
 #if defined(PARAMETER_VECTORS) && defined(PD_CUDA)

@@ -74,9 +74,9 @@ KERNEL WG_SIZE(GROUP, 1, 1) norm_parameters(PARAMETER_LIST) {
 #endif
 #if ADDS
     if (inside && TILE_REDUCE(lid) == 0) {
-        part_blend(dscale, DSCALE_OUTER(o), DSCALE_STEP, alpha, by_scale, beta);
+        ADD_TO(dscale, DSCALE, o, alpha, by_scale, beta);
 #ifdef HAS_DBIAS
-        part_blend(dbias, DBIAS_OUTER(o), DBIAS_STEP, alpha, by_bias, beta);
+        ADD_TO(dbias, DBIAS, o, alpha, by_bias, beta);
 #endif
     }
 #endif

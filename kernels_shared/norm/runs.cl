@@ -2,6 +2,7 @@
 // y = alpha * (scale * (x - mean) / sqrt(variance + epsilon) + bias) + beta * y.
 //
 //   NAME_RUN(r)   place of the parameter or statistic of run r (a channel's plane of one image)
+//   NAME_TYPE     real, or T where it is stored as the data are
 //   ROUNDS        vectors of a work-item, all loaded before the first is stored
 //
 // Pointers are not restrict, because y may be x.
@@ -9,14 +10,19 @@
 #include "common/types.h"
 #include "common/runs.h"
 
+#define RUN_VALUE(p, NAME, run) PD_CAT(RUN_VALUE_, NAME##_TYPE)(p, NAME##_RUN(run))
+#define RUN_VALUE_real(p, i) ((p)[i])
+#define RUN_VALUE_T(p, i) LOAD(p, i)
+
 // what becomes of the numbers of one run
 typedef struct {
     real mean, gain, shift;
 } run_terms;
 #define READ_TERMS(terms, run)                                                                             \
-    terms.mean = estimated_mean[ESTIMATED_MEAN_RUN(run)];                                                  \
-    terms.gain = (real)1 / sqrt(estimated_variance[ESTIMATED_VARIANCE_RUN(run)] + epsilon) * scale[SCALE_RUN(run)]; \
-    terms.shift = bias[BIAS_RUN(run)];
+    terms.mean = RUN_VALUE(estimated_mean, ESTIMATED_MEAN, run);                                           \
+    terms.gain = (real)1 / sqrt(RUN_VALUE(estimated_variance, ESTIMATED_VARIANCE, run) + epsilon);         \
+    terms.gain = terms.gain * RUN_VALUE(scale, SCALE, run);                                                \
+    terms.shift = RUN_VALUE(bias, BIAS, run);
 
 KERNEL WG_SIZE(WG, 1, 1)
 norm_runs(PARAMETER_LIST) {

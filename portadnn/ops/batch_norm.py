@@ -44,11 +44,13 @@ def check_epsilon(epsilon: Any, least: float) -> None:
         raise BadParam(argument="epsilon", expected=f"a finite number >= {least}", got=epsilon)
 
 
-def check_parameter(spec: TensorSpec | None, name: str, x: TensorSpec, dims: tuple[int, ...]) -> None:
-    """Demand a parameter or statistic of `dims`: float64 for float64 data, else float32."""
+def check_parameter(
+    spec: TensorSpec | None, name: str, x: TensorSpec, dims: tuple[int, ...], *, narrow: bool = False
+) -> None:
+    """Demand a parameter or statistic of `dims`: float64 for float64 data, else float32; or x's type, if `narrow`."""
     if spec is None:
         return
-    if spec.dtype is not x.dtype.accumulator:
+    if spec.dtype is not x.dtype.accumulator and not (narrow and spec.dtype is x.dtype):
         raise BadParam(
             argument=f"{name}.dtype", expected=f"{x.dtype.accumulator} because x is {x.dtype}", got=spec.dtype
         )
@@ -66,6 +68,8 @@ def check_pair(problem: Problem, first: str, second: str) -> None:
 
 class BatchNormalizationProblem(Problem):
     """What problems of batch normalisation share."""
+
+    narrow: ClassVar[tuple[str, ...]] = ()  # parameters and statistics that may have x's type as well
 
     x: TensorSpec
     mode: BatchNormMode
@@ -97,7 +101,7 @@ class BatchNormalizationProblem(Problem):
         dims = parameter_dims(x.dims, self.mode)
         for name in self.tensor_names():
             if name != "x" and name not in like_x and name not in others:
-                check_parameter(getattr(self, name), name, x, dims)
+                check_parameter(getattr(self, name), name, x, dims, narrow=name in self.narrow)
         for first, second in pairs:
             check_pair(self, first, second)
 

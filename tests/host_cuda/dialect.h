@@ -141,6 +141,7 @@ template <class... A> static void launch_kernel(void (*kernel)(A...), void **arg
 #define BARRIER() __syncthreads()
 #define GLOBAL_BARRIER() __syncthreads()
 #define UNROLL
+#define UNROLL_AT_MOST(n)
 #define GRID_WAIT()
 #define ATOMIC_TAKE(p, count) ((*(p) += (count)) - (count))
 #define TENSOR(type, name) type *name

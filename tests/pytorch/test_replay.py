@@ -85,6 +85,24 @@ def test_running_statistics_of_any_type(backend, device, dtype, affine):
 
 
 @PLACES
+@pytest.mark.parametrize("kinds", [(torch.float16, torch.float16), (torch.float32, torch.float16)])
+def test_half_parameters_are_read_as_they_lie(backend, device, kinds):
+    """No conversion is launched beside the layer, and statistics are rounded once."""
+    own = dict(zip(("weight", "running"), kinds, strict=True))
+    x = torch.randn(4, 8, 3, 3, device=device).half()
+    weight, bias = (torch.randn(8, device=device).to(own["weight"]) for _ in range(2))
+    mean, variance = (torch.rand(8, device=device).to(own["running"]) for _ in range(2))
+    wanted = [s.double() for s in (mean, variance)]
+    for _ in range(3):
+        functional.batch_norm(x.double(), *wanted, weight.double(), bias.double(), True, 0.5)
+        wanted = [s.to(own["running"]).double() for s in wanted]
+        with torch.profiler.profile() as seen:
+            ops.batch_norm(x, mean, variance, weight, bias, True, 0.5, backend=backend)
+    assert not [event.key for event in seen.key_averages() if "copy" in event.key]
+    torch.testing.assert_close([mean.double(), variance.double()], wanted, rtol=2e-3, atol=0)
+
+
+@PLACES
 @pytest.mark.parametrize("how", ["no_grad", "inference", "strided", "whole number", "profiled", "mean of all"])
 def test_running_statistics_however_called(backend, device, how):
     """They follow without gradients, where they are no dense tensors, under the profiler, and by a mean of all."""

@@ -226,6 +226,7 @@ def inference_runs(layout: Layout, info: DeviceInfo) -> Defines | None:
     defines: Defines = {"ROUNDS": ROUNDS, "VW": width, "VECTOR_ALIGNED": 1, "WG": GROUP, "RUN": f"{axes[-1].size}u"}
     for i, name in enumerate(others):
         defines[f"{name}_RUN(r)"] = offset_expression(axes[:-1], i)
+        defines[f"{name}_TYPE"] = layout.shape.type_of(name)
     return defines
 
 

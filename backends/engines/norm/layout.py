@@ -59,11 +59,21 @@ class Shape:
         """How many means there are."""
         return math.prod(self.dims[axis] for axis in self.kept)
 
+    def type_of(self, name: str) -> str:
+        """Return what kernels call the type of a parameter or statistic."""
+        data = next(iter(self.data.values()))
+        return stored_as(self.others[name], data) if name in self.others else "real"
+
     def statistics(self) -> TensorSpec:
         """Return where statistics lie that are packed one after another, as a tensor of the data's dims."""
         some = next(iter(self.data.values()))
         sizes = tuple(size if axis in self.kept else 1 for axis, size in enumerate(self.dims))
         return spread(TensorSpec(some.dtype.accumulator, sizes, packed_strides(sizes)), self.dims)
+
+
+def stored_as(spec: TensorSpec, data: TensorSpec) -> str:
+    """Return what kernels call the type of a parameter or statistic: ``"real"``, or ``"T"`` where it is the data's."""
+    return "real" if spec.dtype is data.dtype.accumulator else "T"
 
 
 def spread(spec: TensorSpec, dims: Sequence[int]) -> TensorSpec:
@@ -158,6 +168,7 @@ class Layout:
         """Return the macros of ``norm/norm.h`` and ``common/reduce.h``."""
         macros: Defines = {**self.tile.defines(self.names), "COUNT": f"{self.shape.count}u"}
         macros.update((f"{name}_STEP", f"{step}u") for name, step in self.steps.items())
+        macros.update((f"{name}_TYPE", self.shape.type_of(name)) for name in self.steps)
         macros["PER_REDUCE"] = int(self.per_reduce)
         macros["RMS"] = int(self.shape.rms)
         if self.vectors:

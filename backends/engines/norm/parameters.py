@@ -23,7 +23,7 @@ from ...base import (
 from ...parameters import Parameter, bind, declare, number, tensor, tensors
 from ..layouts import Axis, offset_expression
 from ..tiles import Tile, storage_defines
-from .layout import Defines, Layout, make_layout, shape_of
+from .layout import Defines, Layout, make_layout, shape_of, stored_as
 
 ROUNDS = 4  # as in norm/norm.h
 _DATA = ("x", "y", "dx", "dy")
@@ -46,8 +46,9 @@ class Workspace:
 
 def arguments(problem: Problem, *names: str) -> list[Parameter]:
     """Return those tensors that the problem has, as the kernels call them."""
+    data = problem.tensors[0]
     return [
-        tensor("T" if name in _DATA else "real", name, TensorArg(problem.index(name)))
+        tensor("T" if name in _DATA else stored_as(getattr(problem, name), data), name, TensorArg(problem.index(name)))
         for name in names
         if name in problem.names
     ]

@@ -8,6 +8,8 @@ import torch
 
 import portadnn as dnn
 from portadnn.errors import BadParam
+from portadnn.hooks import CALL_HOOKS
+from portadnn.ops import batch_norm_stored
 
 from .handles import handle_for
 from .layout import empty_result, laid_out, like, memory_format, per_channel, statistics_type, volume
@@ -18,6 +20,7 @@ from .replay import Full, Known, Repeating, layouts
 from .twice import again, batch_norm_gradients
 
 Maybe: TypeAlias = "torch.Tensor | None"
+_STORED_BY = ("cuda", "hip", "opencl", "reference")  # backends that take parameters as they are stored
 
 
 def _four(x: torch.Tensor) -> torch.Tensor:
@@ -25,11 +28,21 @@ def _four(x: torch.Tensor) -> torch.Tensor:
     return x.view(*x.shape, *[1] * (4 - x.dim())) if x.dim() < 4 else x
 
 
-def _parameter(given: Maybe, x: torch.Tensor, default: float) -> torch.Tensor:
+def _parameter(given: Maybe, x: torch.Tensor, default: float, stored: bool = False) -> torch.Tensor:
     kind = statistics_type(x)
     if given is None:
         given = torch.full((x.shape[1],), default, dtype=kind, device=x.device)
-    return per_channel(given, max(x.dim(), 4), kind)
+    return per_channel(given, max(x.dim(), 4), given.dtype if stored else kind)
+
+
+def _stored(handle: dnn.Handle, x: torch.Tensor, *kinds: torch.dtype | None) -> bool:
+    """Tell whether kernels are to read and write parameters of these types as they are stored, without conversions.
+
+    Whoever watches calls sees those that cuDNN would take.
+    """
+    if CALL_HOOKS or handle.collector is not None or handle.info.backend not in _STORED_BY:
+        return False
+    return set(kinds) - {None, statistics_type(x)} == {x.dtype}
 
 
 # batch normalisation by the batch's own statistics
@@ -135,9 +148,11 @@ def _infer(
 ) -> torch.Tensor:
     x = laid_out(x)
     y = torch.empty_like(x)
-    parameters = [_parameter(p, x, d) for p, d in ((weight, 1.0), (bias, 0.0), (mean, 0.0), (variance, 1.0))]
-    call = repeated(dnn.batch_normalization_forward_inference)
-    call(handle_for(x, backend), _four(x), *parameters, _four(y), epsilon=epsilon)
+    handle, given = handle_for(x, backend), (weight, bias, mean, variance)
+    stored = _stored(handle, x, *(None if p is None else p.dtype for p in given))
+    parameters = [_parameter(p, x, d, stored) for p, d in zip(given, (1.0, 0.0, 0.0, 1.0), strict=True)]
+    call = batch_norm_stored.forward_inference if stored else dnn.batch_normalization_forward_inference
+    repeated(call)(handle, _four(x), *parameters, _four(y), epsilon=epsilon)
     return y
 
 
@@ -194,16 +209,49 @@ def _update(
 ) -> tuple[torch.Tensor, ...]:
     x = laid_out(x)
     y = torch.empty_like(x)
-    mean, inverse = torch.empty_like(running_mean), torch.empty_like(running_mean)
-    statistics = [s.view(1, -1, *[1] * (max(x.dim(), 4) - 2)) for s in (running_mean, running_var, mean, inverse)]
-    parameters = _parameter(weight, x, 1.0), _parameter(bias, x, 0.0)
-    call = repeated(dnn.batch_normalization_forward_training)
+    handle, kind, running = handle_for(x, backend), statistics_type(x), (running_mean, running_var)
+    stored = _stored(handle, x, *(None if p is None else p.dtype for p in (weight, bias, *running)))
+    updated = running if stored else [s.to(kind) for s in running]  # themselves, where they have that type
+    mean, inverse = (torch.empty_like(running_mean, dtype=kind) for _ in range(2))
+    statistics = [s.view(1, -1, *[1] * (max(x.dim(), 4) - 2)) for s in (*updated, mean, inverse)]
+    parameters = _parameter(weight, x, 1.0, stored), _parameter(bias, x, 0.0, stored)
+    call = batch_norm_stored.forward_training if stored else dnn.batch_normalization_forward_training
     numbers = {"exponential_average_factor": momentum, "epsilon": epsilon}
-    call(handle_for(x, backend), _four(x), *parameters, _four(y), *statistics, **numbers)
+    repeated(call)(handle, _four(x), *parameters, _four(y), *statistics, **numbers)
+    for own, wide in zip(running, updated, strict=True):
+        if own is not wide:
+            own.copy_(wide)
     return y, mean, inverse
 
 
 _updated = Repeating(_update)
+
+
+def _update_gradients(
+    x: torch.Tensor,
+    dy: torch.Tensor,
+    weight: Maybe,
+    mean: torch.Tensor,
+    inverse: torch.Tensor,
+    epsilon: float,
+    kinds: tuple[torch.dtype | None, ...],
+    backend: str,
+) -> tuple[torch.Tensor, ...]:
+    """Return dx and the gradients of weight and bias in their types."""
+    handle = handle_for(x, backend)
+    if not _stored(handle, x, *kinds):
+        dx, *gradients = _gradients(x, dy, weight, mean, inverse, epsilon, backend)
+        return dx, *(d if k is None else d.to(k) for d, k in zip(gradients, kinds, strict=True))
+    x = laid_out(x)
+    dx = torch.empty_like(x)
+    made = [torch.empty_like(mean, dtype=k or mean.dtype) for k in kinds]
+    parts = [t.view(1, -1, *[1] * (max(x.dim(), 4) - 2)) for t in (mean, inverse, *made)]
+    tensors = (_four(x), _four(like(dy, x)), _parameter(weight, x, 1.0, True), *parts[:2], _four(dx), *parts[2:])
+    repeated(batch_norm_stored.backward)(handle, *tensors, epsilon=epsilon)
+    return dx, *made
+
+
+_updated_gradients = Repeating(_update_gradients)
 
 
 class _Updating:
@@ -211,20 +259,15 @@ class _Updating:
 
     Attributes
     ----------
-    narrow : tuple of int
-        Which of weight, bias and running statistics are converted to the statistics' type, in one launch each way.
     kinds : tuple
         The types of weight and bias; None where there is none.
     """
 
-    __slots__ = ("_call", "backward", "kinds", "narrow", "numbers")
+    __slots__ = ("_call", "backward", "kinds", "numbers")
 
     def __init__(self, tensors: tuple[Any, ...], numbers: tuple[float, float, str]) -> None:
-        x, *given = tensors
-        kind = statistics_type(x)
         self.numbers = numbers
-        self.kinds = tuple(None if p is None else p.dtype for p in given[:2])
-        self.narrow = tuple(i for i, t in enumerate(given) if t is not None and t.dtype is not kind)
+        self.kinds = tuple(None if p is None else p.dtype for p in tensors[1:3])
         self._call: Full | None = None
         self.backward = Place()
 
@@ -239,50 +282,29 @@ class _Updating:
 
 
 def _update_forward(ctx: Any, x: torch.Tensor, weight: Maybe, bias: Maybe, *rest: Any) -> torch.Tensor:
-    given, call = [weight, bias, *rest[:2]], rest[2]
-    ours, narrow = list(given), call.narrow
-    if narrow:
-        for i, wide in zip(narrow, _converted([given[i] for i in narrow], statistics_type(x)), strict=True):
-            ours[i] = wide
-    for i in (2, 3):
-        if ours[i] is given[i]:  # so that autograd and whoever keeps what follows from them know of the change
-            _changed(given[i])
-    y, mean, inverse = call((x, *ours))
-    changed = [i for i in narrow if i > 1]
-    if changed:
-        torch._foreach_copy_([given[i] for i in changed], [ours[i] for i in changed])
+    running_mean, running_var, call = rest
+    _changed(running_mean)  # so that autograd and whoever keeps what follows from them know of the change
+    _changed(running_var)
+    y, mean, inverse = call((x, weight, bias, running_mean, running_var))
     ctx.call = call
-    ctx.save_for_backward(x, ours[0], mean, inverse)
+    ctx.save_for_backward(x, weight, mean, inverse)
     return y
-
-
-def _converted(tensors: list[Any], kind: torch.dtype) -> list[torch.Tensor]:
-    """Return copies of vectors of one length in another type, made in one launch."""
-    count, (length,) = len(tensors), tensors[0].shape
-    if count > 2 and length % 8 == 0:  # one allocation, which takes longer than its division; aligned rows
-        copies = list(tensors[0].new_empty((count, length), dtype=kind).unbind(0))
-    else:
-        copies = [torch.empty_like(one, dtype=kind) for one in tensors]
-    torch._foreach_copy_(copies, tensors)
-    return copies
 
 
 def _update_backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
     x, weight, mean, inverse = ctx.saved_tensors
-    _, epsilon, backend = ctx.call.numbers
-    tensors = (x, dy, weight, mean, inverse)
-    if torch.is_grad_enabled():
-        dx, *gradients = batch_norm_backward(*tensors, epsilon, backend)
+    call, tensors = ctx.call, (x, dy, weight, mean, inverse)
+    (_, epsilon, backend), kinds = call.numbers, call.kinds
+    known = None
+    if not (torch.is_grad_enabled() or torch.compiler.is_compiling()):
+        known = _updated_gradients.at(call.backward, (epsilon, kinds, backend), tensors)
+    if known is not None:
+        dx, *gradients = known(tensors)
     else:
-        dx, *gradients = batch_norm_backward.without_gradients(ctx.call.backward, (epsilon, backend), tensors)
-    kinds = ctx.call.kinds
-    if kinds[0] is kinds[1] and kinds[0] not in (None, mean.dtype):
-        gradients = _converted(gradients, kinds[0])
-    else:
-        gradients = [
-            d if d.dtype is k else None if k is None else d.to(k) for d, k in zip(gradients, kinds, strict=True)
-        ]
-    return (dx, *gradients, None, None, None)
+        wide = None if weight is None else weight.to(mean.dtype)
+        dx, *gradients = batch_norm_backward(x, dy, wide, mean, inverse, epsilon, backend)
+    scale, bias = (None if k is None else d.to(k) for d, k in zip(gradients, kinds, strict=True))
+    return dx, scale, bias, None, None, None
 
 
 _changed = torch.autograd.graph.increment_version
@@ -362,7 +384,7 @@ def batch_norm(
     running_mean, running_var
         (c,), read without `training` and updated with it; may be None with `training`.
     weight, bias
-        (c,), or None for 1 and 0. What is not float32 (float64 for float64 data) is converted.
+        (c,), or None for 1 and 0. What is neither float32 (float64 for float64 data) nor of x's type is converted.
     training
         Whether the batch's statistics count.
     momentum
