@@ -301,6 +301,8 @@ class Around:
 
     `returned` is what functions return where all of a name return the same, or results of Find; `templates` are the
     parameters of those that are templates. Of `aliases` and `variables` there are those that name results of Find.
+    `frontend` are the files whose includes lead to cudnn_frontend, `notes` its heuristics and notes that variables,
+    members and callers of functions (``f()``) name.
     """
 
     classes: Mapping[str, Class] = field(default_factory=dict)
@@ -308,6 +310,8 @@ class Around:
     templates: Mapping[str, frozenset[str]] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
+    frontend: frozenset[str] = frozenset()
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass

@@ -16,6 +16,7 @@ from pathlib import PurePath
 from .. import cpp
 from ..cpp.expansion import PASTES, Foreign, Template, defined, keeping, taking_apart
 from ..cpp.text import UTF16, count_lines
+from ..frontend.methods import GRAPH_TYPE
 from ..libraries import is_library
 from ..limits import HARD, KEPT, LEAST, MEMORY, NONE, Limits, end_beyond
 from ..program import Skipped, Unit
@@ -114,7 +115,7 @@ def bound_by(units: Iterable[Unit], many: bool = False, macros: Iterable[tuple[s
             for function in unit.functions
             if any(called.startswith(("cudnn", "miopen")) for called in function.calls)
         )
-    names.update(_holding_results(units))
+    names.update(_holding_results(units), _holding_graphs(units))
     pointers = _pointers(units)
     names.update(pointers, *(unit.handed for unit in units))
     apart = taking_apart(template for _, template in macros)
@@ -138,6 +139,16 @@ def _holding_results(units: Iterable[Unit]) -> set[str]:
         types[class_.name.rpartition("::")[2]] = " ".join(member.type for member in class_.members)
     found = {name for name, type_ in types.items() if _RESULTS.search(type_)}
     return found | {name for name, type_ in types.items() if not found.isdisjoint(re.findall(r"\w+", type_))}
+
+
+def _holding_graphs(units: Iterable[Unit]) -> set[str]:
+    """Return the classes that have graphs of cudnn_frontend, whose methods need not name anything of it."""
+    return {
+        class_.name.rpartition("::")[2]
+        for unit in units
+        for class_ in unit.classes
+        if any(GRAPH_TYPE.search(type_) for type_ in (*class_.bases, *(member.type for member in class_.members)))
+    }
 
 
 def _pointers(units: Iterable[Unit]) -> dict[str, str]:

@@ -37,6 +37,8 @@ class FoundNode:
         Of its attributes.
     maybe : frozenset of str
         Settings that some paths leave out.
+    places : dict of str to Place
+        Where the settings were set last.
     """
 
     method: Method
@@ -47,6 +49,7 @@ class FoundNode:
     outputs: Mapping[str, str]
     settings: Settings
     maybe: frozenset[str] = frozenset()
+    places: Mapping[str, Place] = field(default_factory=dict, compare=False)
 
     @property
     def mode(self) -> str:

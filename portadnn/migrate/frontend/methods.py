@@ -76,7 +76,8 @@ def methods() -> Mapping[str, Method]:
 def makers() -> frozenset[str]:
     """Return the names of functions whose callers make graphs; without those that other libraries have, too."""
     common = {"reduction", "slice", "transpose", "reshape", "rng", "resample"}
-    return frozenset(methods()) - common | {"OperationBuilder", "OperationGraphBuilder", "Tensor_attributes"}
+    attributes = {f"{name.capitalize()}_attributes" for name in common | {"tensor"}}
+    return frozenset(methods()) - common | attributes | {"OperationBuilder", "OperationGraphBuilder"}
 
 
 @functools.cache

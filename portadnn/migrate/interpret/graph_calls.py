@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..events import Place
 from ..frontend.backend import found_graph
@@ -36,6 +36,7 @@ class _Made:
     label: str = ""
     names: dict[str, None] = field(default_factory=dict)  # of what was set
     maybe: set[str] = field(default_factory=set)
+    places: dict[str, Place] = field(default_factory=dict)
 
     @property
     def is_tensor(self) -> bool:
@@ -84,13 +85,19 @@ class GraphCalls:
         name = types.simple(callee.name)
         is_node = name in methods() or name in ("tensor", "tensor_like")
         is_getter = name.startswith("get_") or name == "getOutputTensor"
-        if not (is_node or is_getter or _SETTER.match(name) or BUILT.fullmatch(name)):
+        if not (is_node or is_getter or name == "reset" or _SETTER.match(name) or BUILT.fullmatch(name)):
             return None
         base = self._object_at(callee.base)
         if base is None and name in methods():
             base = self._by_attributes(callee.base, call)
         if base is None:
             return None
+        if name == "reset":
+            path = self.walk.place(callee.base)
+            if base.type != "Graph" or path is None or len(call.arguments) != 1:
+                return None
+            self.walk.write(path, self.walk.evaluate(call.arguments[0]))
+            return UNKNOWN
         return self._told(base, name, call)
 
     def _told(self, base: _Made, name: str, call: Invocation) -> Value | None:
@@ -106,7 +113,7 @@ class GraphCalls:
         if base.type.endswith("Builder") and name == "build":
             return self._built(base, call)
         if _SETTER.match(name):
-            self._set(base, _SETTER.sub("", name, count=1) or name, call.arguments)
+            self._set(base, _SETTER.sub("", name, count=1) or name, call)
             return this
         if name == "getOutputTensor":
             found = (self._peek(base.key, setting) for setting in _OUTPUTS)
@@ -137,7 +144,7 @@ class GraphCalls:
         return made
 
     def _copy(self, old: _Made, new: _Made) -> None:
-        new.label, new.maybe = old.label, set(old.maybe)
+        new.label, new.maybe, new.places = old.label, set(old.maybe), dict(old.places)
         for name in old.names:
             value = self._peek(old.key, name)
             if value is not None:
@@ -205,8 +212,9 @@ class GraphCalls:
 
     # What is set ------------------------------------------------------------------------------------------------
 
-    def _set(self, made: _Made, name: str, arguments: Sequence[Expression]) -> None:
-        values = [self._given(argument) for argument in arguments]
+    def _set(self, made: _Made, name: str, call: Invocation) -> None:
+        values = [self._given(argument) for argument in call.arguments]
+        made.places[name] = self._where(call.arguments[0].span if call.arguments else call.span)
         if name == "name" and values and isinstance(values[0].data, str):
             made.label = values[0].data if values[0].kind == "known" else made.label
         if self.walk.guards > made.guards and name not in made.names:
@@ -279,10 +287,9 @@ class GraphCalls:
         for port in method.outputs:
             out = self._make("Tensor_attributes", f"fe~{self.walk.fresh()}")
             outputs[port] = out.key
-        maybe = frozenset() if attributes is None else frozenset(attributes.maybe)
-        node = FoundNode(
-            method, self._where(call.span), call.text, self.walk.frame.label, inputs, outputs, settings, maybe
-        )
+        node = FoundNode(method, self._where(call.span), call.text, self.walk.frame.label, inputs, outputs, settings)
+        if attributes is not None:
+            node = replace(node, maybe=frozenset(attributes.maybe), places=dict(attributes.places))
         self._append(graph, node)
         given = [unknown(key, "Tensor_attributes") for key in outputs.values()]
         return given[0] if len(given) == 1 else items(given, "Tensor_attributes[]")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from ..events import Place
 from ..findings import Finding
 from ..program import Around, Unit
-from . import targets
+from . import notes, targets
 from .table import Rule, rules
 from .walking import forget
 
@@ -32,7 +32,9 @@ def _around(units: list[Unit]) -> Around:
         for name, types in returned.items()
         if len(types) == 1 or all(_RESULTS in type_ for type_ in types)
     }
-    return Around(classes, alike, templates, aliases, variables)
+    frontend = notes.including(units)
+    named = notes.named(unit for unit in units if unit.file in frontend)
+    return Around(classes, alike, templates, aliases, variables, frontend, named)
 
 
 def judge_sources(

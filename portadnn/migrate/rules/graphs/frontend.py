@@ -85,6 +85,20 @@ def _hit(judged: Judged) -> GraphHit:
     return GraphHit(main.place, verdict.certainty, words, _name(main))
 
 
+@graph_check("method", "does")
+def scale_of_no_value(judged: Judged) -> Iterator[GraphHit]:
+    """Find attention whose scale is a tensor that gets its number when the graph runs."""
+    for node in judged.graph.nodes:
+        (scale,) = node.settings.get("attn_scale", ())[:1] or (None,)
+        tensor = judged.graph.tensors.get(str(scale.data)) if scale is not None else None
+        if tensor is not None and tensor.settings and "value" not in tensor.settings:
+            words = {
+                "method": "set_attn_scale",
+                "does": "takes no tensor without a value: it has to be known when the graph is built",
+            }
+            yield GraphHit(node.places.get("attn_scale", node.place), words=words, function=_name(node))
+
+
 @graph_check("nodes", "instead")
 def older_builders(judged: Judged) -> Iterator[GraphHit]:
     """Find graphs of cudnn_frontend's older builders."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from .... import mapping
 from ...frontend.methods import GRAPH_TYPE, makers
 from ...program import Invocation, Member, Unit
+from .. import notes
 from ..registry import source_check
 from ..situation import SourceHit
 from ..walking import callee, invocations, plain
@@ -88,7 +89,7 @@ def graphs_of_hipdnn(unit: Unit) -> Iterator[SourceHit]:
 
 def _of_frontend(unit: Unit) -> bool:
     """Return whether a source has graphs of cudnn_frontend, whose header a header of its own may include for it."""
-    if any("cudnn_frontend" in include for include in unit.includes):
+    if unit.file in unit.around.frontend:
         return True
     return any(
         function.calls & makers()
@@ -114,7 +115,7 @@ def _methods(unit: Unit, table: _Table) -> Iterator[SourceHit]:
             method = node.callee.name if isinstance(node.callee, Member) else callee(node) if own else ""
             if method in table:
                 pattern, does = table[method]
-                if pattern.search(node.text):
+                if pattern.search(node.text) or pattern.search(notes.of_arguments(node, function, unit.around.notes)):
                     yield SourceHit(node.span, words={"method": method, "does": does})
 
 
