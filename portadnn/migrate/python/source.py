@@ -14,7 +14,8 @@ from ..cpp.mentions import suppressions
 from ..cpp.text import Text, count_lines
 from ..libraries import is_library, named
 from ..program import Block, Class, Declare, Function, Skipped, Span, Unit
-from .syntax import Translator, called_name, names_assigned
+from .bindings import NAMED, imported, library_name
+from .syntax import Translator, names_assigned
 from .tables import Tables
 
 MODULE = "(module)"  # what the code of a file outside of functions is called
@@ -71,7 +72,7 @@ def read(text: bytes, file: str, names: Collection[bytes] = ()) -> Unit:
         The program in it. What has no valid syntax is entered in ``skipped`` as a whole; of a file that names no
         function of a library and none of `names` only the words are told, as ``left_out``.
     """
-    if _FUNCTION.search(text) is None:
+    if _FUNCTION.search(text) is None and NAMED.search(text) is None:
         words = frozenset(_WORDS.findall(text))
         if words.isdisjoint(names):
             left_out = frozenset(word.decode() for word in words)
@@ -120,8 +121,7 @@ class _Reader:
         self._definitions(tree.body, "")
 
     def _mention(self, node: ast.Call) -> None:
-        name = called_name(node)
-        name = self.unit.aliases.get(name, name)
+        name = library_name(node.func, self.unit.aliases)
         if is_library(name):
             span = self.source.node_span(node)
             self.unit.mentions.append((name, span, self._text(span)))
@@ -129,8 +129,11 @@ class _Reader:
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
             self.modules.add(alias.asname or alias.name.partition(".")[0])
-            if isinstance(node, ast.ImportFrom) and alias.asname and alias.asname != alias.name:
-                self.unit.aliases[alias.asname] = alias.name
+            name = alias.name.rpartition(".")[2]
+            if isinstance(node, ast.ImportFrom) and node.module:
+                name = imported(node.module, name)
+            if (alias.asname or alias.name) != name and "." not in (alias.asname or alias.name):
+                self.unit.aliases[alias.asname or alias.name] = name
         if isinstance(node, ast.Import):
             self.unit.includes += [alias.name for alias in node.names]
         elif node.module:

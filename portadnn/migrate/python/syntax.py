@@ -37,6 +37,7 @@ from ..program import (
     Unclear,
     Unit,
 )
+from .bindings import library_name
 from .tables import Tables, looked_up
 
 _VALUE = re.compile(r"^(?:CUDNN_|MIOPEN_|miopen[A-Z])\w*$")
@@ -345,8 +346,9 @@ class Translator:
             return Cast(_C_TYPES[name], arguments[0], span)
         named = {keyword.arg: self.expression(keyword.value) for keyword in node.keywords if keyword.arg}
         self.calls.add(name)
-        library = self.unit.aliases.get(name, name)
+        library = library_name(node.func, self.unit.aliases)
         if is_library(library):
+            self.calls.add(library)
             return self._library_call(library, arguments, named, span, targets)
         callee = self.expression(node.func)
         if isinstance(node.func, ast.Name) and node.func.id == "super":
