@@ -5,6 +5,7 @@ it, and which (with a minus) are not. ``styles_files.txt`` holds programs of sev
 ``styles_wrappers.txt`` has what classes, templates and records put around descriptors, ``styles_lists.txt`` lists of
 macros, variables of other files and tables of modes, ``styles_scalars.txt`` scalars that reach calls through objects,
 ``styles_sources.txt`` loops around functions, classes that are graphs, and results of Find in Python,
+``styles_choices.txt`` types and modes that a branch, a template's parameter or a table chooses,
 ``styles_graphs.txt`` graphs whose modes, heuristics and attributes come from elsewhere,
 ``styles_python.txt`` bindings of CuPy and others.
 """
@@ -30,6 +31,7 @@ PROGRAMS = [
         "styles_sources.txt",
         "styles_graphs.txt",
         "styles_python.txt",
+        "styles_choices.txt",
     )
     for part in re.split(r"^=== ", (FOLDER / name).read_text(), flags=re.MULTILINE)[1:]
 ]

@@ -36,10 +36,12 @@ class Branches(Declaring):
             if holds is None:
                 before = self.state.copy()
                 self._narrow(current.condition, holds=True)
+                self.assume(current.condition, holds=True)
                 self.run(current.then)
                 ends.append(self.state)
                 self.state = before
                 self._narrow(current.condition, holds=False)
+                self.assume(current.condition, holds=False)
             elif holds:
                 self.run(current.then)
                 break
@@ -51,8 +53,10 @@ class Branches(Declaring):
                     current = only
                 else:
                     self.run(following)
-        self._mark_instead(start, find, [*ends, self.state])
-        self.state = meet([*ends, self.state])
+        ends.append(self.state)
+        self._mark_instead(start, find, ends)
+        self.state = meet(ends)
+        self.note_choices(ends)
 
     def _mark_instead(self, start: int, find: int, ends: list[State]) -> None:
         """Note of an algorithm that one branch fixes, where another has a search's, which search it stands for."""
@@ -112,7 +116,7 @@ class Branches(Declaring):
             if fitting:
                 self.state.variables[path] = join(fitting)
             self._narrow_fields(old, value, equal=equal)
-        elif equal and old.kind == "unknown" and not value.is_null and fixes:
+        elif equal and old.kind == "unknown" and fixes and (not value.is_null or _is_enumerator(value)):
             self.state.variables[path] = symbols.with_origins(value, old)
 
     def _narrow_fields(self, old: Value, value: Value, *, equal: bool) -> None:
@@ -173,12 +177,17 @@ class Branches(Declaring):
         before, current = self.state, State(reachable=False)
         default, start, find = False, self.fresh(), self.last_find
         chosen = self._chosen(statement, value)
+        labels_of = [[self.evaluate(label) for label in labels] for labels, _ in statement.cases]
         for i, (labels, block) in enumerate(statement.cases):
             default = default or not labels
             enters = chosen is None or i == chosen
-            self.state = meet([before.copy(), current]) if enters else current
+            self.state = before.copy()
+            if enters and chosen is None:
+                others = (one for j, values in enumerate(labels_of) if j != i for one in values)
+                self.assume_case(value, labels_of[i], others)
+            self.state = meet([self.state, current]) if enters else current
             if enters and chosen is None and len(labels) == 1 and isinstance(statement.value, Name | Member):
-                label = self.evaluate(labels[0])
+                label = labels_of[i][0]
                 if label.kind == "known" and not current.reachable:
                     self._narrow_to(statement.value, label, equal=True, case=True)
             if self.state.reachable:
@@ -186,9 +195,11 @@ class Branches(Declaring):
             current = self.state
         breaks = self.ends.pop().breaks
         skipped = [] if default or (chosen is not None and chosen >= 0) else [before]
+        ends = [end for end in [*breaks, current, *skipped] if end.reachable]
         if self.last_find > find:
-            self._mark_instead(start, find, [end for end in [*breaks, current, *skipped] if end.reachable])
-        self.state = meet([*breaks, current, *skipped])
+            self._mark_instead(start, find, ends)
+        self.state = meet(ends)
+        self.note_choices(ends)
 
     def _chosen(self, statement: Switch, value: Value) -> int | None:
         """Return the case that a known value leads to; -1 for none, None where that is not known."""
@@ -205,6 +216,12 @@ class Branches(Declaring):
                 if is_it:
                     return i
         return default
+
+
+def _is_enumerator(value: Value) -> bool:
+    """Whether 0 is an enumerator of the program's own, by its type."""
+    type_ = value.type
+    return value.data is not None and type_.isidentifier() and type_ != "bool" and not symbols.is_integer(type_)
 
 
 def _is(option: Value, value: Value) -> bool | None:

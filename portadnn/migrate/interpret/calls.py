@@ -362,14 +362,17 @@ class Calls(Binding):
                 self.reached_functions.discard(id(called))
         ends = [state for state, _ in frame.returned]
         values = symbols.in_place_of([value for _, value in frame.returned], range(find + 1, self.last_find + 1))
+        result = self.joined(values) if values else UNKNOWN
         if ends:
             self.state = meet([*ends, self.state])
+            pairs = list(zip((end.facts for end in ends), values, strict=True))
+            self.note_choice(pairs)
+            result = self.possible(pairs, result)
         given = [part for value in values for option in value.options for part in _parts_of(option)]
         lasting = {part.data for part in given if part.kind == "pointer"}
         for path in frame.declared:  # what is static outlives the function, and its address may be returned
             if path not in self.children and path not in lasting:
                 self.state.variables.pop(path, None)
-        result = self.joined(values) if values else UNKNOWN
         return self._returned(result, called.function.returns) if result.kind == "items" else result
 
     def _returned(self, value: Value, type_: str) -> Value:

@@ -39,6 +39,7 @@ class Walk(Statements):
         self.ends = []
         self.moved = {}
         self.made = set()
+        self.choices = {}
         self.steps = 0
         self.most_steps = _MOST_STEPS
         self.started: set[int] = set()  # functions that were followed by themselves
@@ -150,6 +151,7 @@ class Walk(Statements):
         self.declared_members = {}
         self.shared = {}
         self.made = set()
+        self.choices = {}
         self.thread = known.label
         self.most_steps = _MOST_STEPS * (_LONGER if known.function.name == "main" else 1)
         self._restart()

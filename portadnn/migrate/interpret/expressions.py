@@ -24,7 +24,7 @@ from ..program import (
 from ..sizes import POINTER, SIZES
 from ..values import UNKNOWN, Value, items, known, pointer, unknown
 from . import types
-from .assigning import Assigning
+from .facts import Facts
 from .parts import ASSIGNMENTS, has_calls
 from .places import DEEPEST
 
@@ -34,7 +34,7 @@ _ENUMERATOR = re.compile(
 _GIVING = (Invocation, Lambda, Operation)
 
 
-class Expressions(Assigning):
+class Expressions(Facts):
     """Follows expressions: their values, and the calls and assignments in them."""
 
     last_find: int  # the number of the last call that searched for an algorithm
@@ -245,7 +245,9 @@ class Expressions(Assigning):
         if holds is not None:
             return self.evaluate(operands[1] if holds else operands[2])
         if not has_calls(operands[1]) and not has_calls(operands[2]):
-            return self.joined([self.evaluate(operands[1]), self.evaluate(operands[2])])
+            values = [self.evaluate(operands[1]), self.evaluate(operands[2])]
+            decided = self.chosen_by(operands[0], values)
+            return self.joined(values) if decided is None else values[not decided]
         before, find = self.state.copy(), self.last_find
         first = self.evaluate(operands[1])
         after, self.state = self.state, before

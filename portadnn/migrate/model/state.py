@@ -69,6 +69,9 @@ class Deed:
     kept: bool = False
 
 
+Fact = tuple[str, str]  # the key of a value, and of the constant that it is; "" of a condition by itself
+
+
 @dataclass
 class State:
     """What holds at one point of a program, on all paths that lead there.
@@ -84,18 +87,21 @@ class State:
         Calls made before, by function and number, and whether on all paths.
     reachable : bool
         False behind return, break, throw.
+    facts : dict of Fact to bool
+        What conditions say that hold or do not hold here.
     """
 
     variables: dict[str, Value] = field(default_factory=dict)
     things: dict[str, Thing] = field(default_factory=dict)
     done: dict[str, dict[int, bool]] = field(default_factory=dict)
     reachable: bool = True
+    facts: dict[Fact, bool] = field(default_factory=dict)
     _own: set[str] = field(default_factory=set, repr=False, compare=False)  # lists of `done` that no copy shares
 
     def copy(self) -> State:
         """Return an independent state."""
         self._own = set()
-        return State(dict(self.variables), dict(self.things), dict(self.done), self.reachable)
+        return State(dict(self.variables), dict(self.things), dict(self.done), self.reachable, dict(self.facts))
 
     def note(self, function: str, number: int) -> None:
         """Note a call that is made now."""
@@ -122,6 +128,7 @@ def meet(states: Iterable[State]) -> State:
     for state in alive[1:]:
         joined.update(dict.fromkeys(_meet_variables(result.variables, state.variables)))
         _meet_done(result.done, state.done)
+        result.facts = dict(result.facts.items() & state.facts.items())
     things = result.things
     changed = {id_: None for state in alive[1:] for id_, form in state.things.items() if things.get(id_) is not form}
     for id_ in changed:

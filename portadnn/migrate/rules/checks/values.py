@@ -24,7 +24,7 @@ _SCALARS = ("alpha", "beta", "alphaDataDiff", "betaDataDiff", "alphaParamDiff", 
 def other_compute_type(situation: Situation) -> Iterator[Hit]:
     """Find compute types, but double ones for tensors that are double, too: of these V41 tells."""
     thing, value = situation.thing("convDesc"), situation.value("computeType", "dataType")
-    if "CUDNN_DATA_DOUBLE" not in constants(value) or thing is None:
+    if not {"CUDNN_DATA_DOUBLE"}.issuperset({*constants(value)} - {"CUDNN_DATA_FLOAT"}) or thing is None:
         yield Hit()
         return
 
