@@ -24,6 +24,7 @@ from .statements import OutOfSteps, Statements
 from .texts import split_arguments
 
 _MOST_VARIANTS = 4
+_MOST_METHODS = 256  # of a class that are followed one behind the other: more than real ones have
 _MOST_STEPS = 25_000  # of one entry
 _LONGER = 3  # times as many of a program's main function
 
@@ -257,11 +258,19 @@ class Walk(Statements):
         return [m for m in left if m.function.kind == "method" and id(m) not in again]
 
     def _sequence(self, name: str, methods: list[Known], type_: str = "") -> None:
+        """Follow methods of one object: where they are very many, some at a time, each time of a new object."""
         if not methods:
             return
+        constructors = [m for m in methods if m.function.kind == "constructor"]
+        others = [m for m in methods if m.function.kind != "constructor"]
+        for first in range(0, max(len(others), 1), _MOST_METHODS):
+            before = constructors[-1:] if first else constructors
+            self._of_one_object(name, [*before, *others[first : first + _MOST_METHODS]], type_ or name)
+
+    def _of_one_object(self, name: str, methods: list[Known], type_: str) -> None:
         self._start(methods[0])
         self.thread = name
-        self.types["this"] = type_ or name
+        self.types["this"] = type_
         if not any(m.function.kind == "constructor" for m in methods):
             self.frame = Frame(0, methods[0].unit, name)
             self.make_bases("this", self.index.class_named(name))

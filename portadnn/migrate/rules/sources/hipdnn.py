@@ -91,26 +91,29 @@ def _of_frontend(unit: Unit) -> bool:
     """Return whether a source has graphs of cudnn_frontend, whose header a header of its own may include for it."""
     if unit.file in unit.around.frontend:
         return True
+    graphs = _graphs(unit)
     return any(
         function.calls & makers()
         or any(GRAPH_TYPE.search(parameter.type) for parameter in function.parameters)
-        or _is_graph(unit, function.owner)
+        or plain(function.owner) in graphs
         for function in unit.functions
     )
 
 
-def _is_graph(unit: Unit, owner: str) -> bool:
-    """Return whether a class is a graph: its methods call those of the graph without an object."""
-    mine = [class_ for class_ in unit.classes if plain(class_.name) == plain(owner)] if owner else []
-    around = unit.around.classes.get(plain(owner))
-    return any(GRAPH_TYPE.search(base) for class_ in (*mine, around) if class_ is not None for base in class_.bases)
+def _graphs(unit: Unit) -> set[str]:
+    """Return the classes that are graphs: their methods call those of the graph without an object."""
+    owners = {plain(function.owner) for function in unit.functions if function.owner}
+    around = (unit.around.classes.get(owner) for owner in owners)
+    classes = [class_ for class_ in (*unit.classes, *around) if class_ is not None]
+    return {plain(class_.name) for class_ in classes if any(GRAPH_TYPE.search(base) for base in class_.bases)}
 
 
 def _methods(unit: Unit, table: _Table) -> Iterator[SourceHit]:
     if not _of_frontend(unit):
         return
+    graphs = _graphs(unit)
     for function in unit.functions:
-        own = _is_graph(unit, function.owner)
+        own = plain(function.owner) in graphs
         for node in invocations(function.body):
             method = node.callee.name if isinstance(node.callee, Member) else callee(node) if own else ""
             if method in table:
