@@ -170,7 +170,9 @@ class _Run:
         looks = self.piped(files)
         looks += read_all([one for one in files if one.stream is None], self.version_read, jobs, done)
         self.program(looks, whole=whole)
-        self.report.others = sum(_holds(path, names_a_function) for path in found.others)
+        understood = {one.name for one in looks if one.unit is not None and one.unit.mentions}
+        left = (path for path in found.others if path.suffix == ".go" or str(path) not in understood)
+        self.report.others = sum(_holds(path, names_a_function) for path in left)
         if not (self.report.calls or self.report.ported):
             read = (one.path for one in files if one.path is not None)
             paths = (*found.others, *found.rest, *read)

@@ -7,7 +7,8 @@ macros, variables of other files and tables of modes, ``styles_scalars.txt`` sca
 ``styles_sources.txt`` loops around functions, classes that are graphs, and results of Find in Python,
 ``styles_choices.txt`` types and modes that a branch, a template's parameter or a table chooses,
 ``styles_graphs.txt`` graphs whose modes, heuristics and attributes come from elsewhere,
-``styles_python.txt`` bindings of CuPy and others.
+``styles_python.txt`` bindings of CuPy and others, ``styles_embedded.txt`` sources inside of templates, of Cython, Go
+and notebooks.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ PROGRAMS = [
         "styles_graphs.txt",
         "styles_python.txt",
         "styles_choices.txt",
+        "styles_embedded.txt",
     )
     for part in re.split(r"^=== ", (FOLDER / name).read_text(), flags=re.MULTILINE)[1:]
 ]
@@ -48,7 +50,7 @@ def files_of(text):
 def asked_of(name, text):
     """Yield what a file's lines ask for: file, line, rule, whether it is told."""
     for number, line in enumerate(text.split("\n"), 1):
-        match = re.search(r"(?://|#)! (.*)", line)
+        match = re.search(r"(?://|#)! ([^\"]*)", line)
         for word in match[1].split() if match else ():
             yield name, number, word.lstrip("-"), not word.startswith("-")
 

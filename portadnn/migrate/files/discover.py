@@ -20,7 +20,7 @@ from ...errors import BadParam, shown
 from ..program import Skipped
 from ..selection import check_patterns
 from . import compilation
-from .file_kinds import HEAD, Kind, is_other, may_be_read
+from .file_kinds import HEAD, Kind, is_embedding, is_other, may_be_read
 from .file_kinds import kind_of as kind_of_source
 from .gitignore import Ignored
 
@@ -325,9 +325,11 @@ class _Search:
                 self.result.rest.append(path)
                 continue
             reason = self._left_out(path, root, is_folder, rules)
-            if other:
-                self.result.others += [] if reason else [path]
-            elif reason:
+            if other and not reason:
+                self.result.others.append(path)
+            if other and (reason or not is_embedding(entry.name)):
+                continue
+            if reason:
                 self.result.ignored.append(Skipped(entry.path, reason))
             elif not is_folder:
                 self.file(path, given=False)

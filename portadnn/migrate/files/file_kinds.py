@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from ..libraries import CALLED
+from .embedded import CYTHON, HOLDING, name_inside
 
 Kind = Literal["c++", "python", "log", "recording"]
 CPP = frozenset(
@@ -75,10 +76,10 @@ def kind_of(path: str, head: bytes) -> Kind | None:
     head : bytes
         Its first bytes.
     """
-    suffix = PurePath(path).suffix.lower()
-    if suffix in CPP:
+    suffix = PurePath(name_inside(path)).suffix.lower()
+    if suffix in CPP or suffix in HOLDING:
         return "c++"
-    if suffix in PYTHON:
+    if suffix in PYTHON or suffix in CYTHON:
         return "python"
     if _RECORDING.match(head):
         return "recording"
@@ -93,8 +94,14 @@ def kind_of(path: str, head: bytes) -> Kind | None:
 
 def may_be_read(path: str) -> bool:
     """Tell whether a file of a folder is worth opening, by its name."""
+    suffix = PurePath(name_inside(path)).suffix.lower()
+    return suffix in CPP or suffix in PYTHON or suffix in MAYBE or is_embedding(path)
+
+
+def is_embedding(path: str) -> bool:
+    """Tell whether a source in another language is read in part, or as another."""
     suffix = PurePath(path).suffix.lower()
-    return suffix in CPP or suffix in PYTHON or suffix in MAYBE
+    return suffix in HOLDING or suffix in CYTHON
 
 
 def is_other(path: str) -> bool:
