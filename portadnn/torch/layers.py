@@ -115,13 +115,17 @@ def _tuple(value: Any) -> tuple[int, ...]:
 
 
 class _Convolution(Layer):
-    portadnn_chain: Any = None  # substitute(fuse=True): what lies behind it as well
+    """It may have a `portadnn_chain`, ``substitute(fuse=True)``: what computes the modules behind it as well."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if not torch.compiler.is_compiling() and not torch._C._is_any_autocast_enabled():
             own = self.__dict__
+            if "portadnn_chain" in own:
+                y = own["portadnn_chain"](self, x)
+                if y is not None:
+                    return y
             given = own["_parameters"]
-            if "portadnn_chain" not in own and own["padding_mode"] == "zeros" and "weight" in given:
+            if own["padding_mode"] == "zeros" and "weight" in given:
                 count, backend = len(own["kernel_size"]), own["portadnn_backend"]
                 numbers = (count, own["stride"], own["padding"], own["dilation"], own["groups"], backend)
                 y = convolution.at(_place(self), numbers, (x, given["weight"], given["bias"]))
@@ -131,9 +135,6 @@ class _Convolution(Layer):
 
     def _conv_forward(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         module: Any = self
-        y = None if self.portadnn_chain is None else self.portadnn_chain(self, x)
-        if y is not None:
-            return y
         padding = module.padding
         if module.padding_mode != "zeros":
             x = functional.pad(x, module._reversed_padding_repeated_twice, mode=module.padding_mode)
@@ -293,7 +294,7 @@ class _BatchNorm(Layer):
         count = kept["num_batches_tracked"]
         if count is not None:
             count.add_(1)
-        return batch_norm_updating(*tensors, call)
+        return batch_norm_updating.apply(*tensors, call)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         module: Any = self

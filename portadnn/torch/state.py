@@ -10,7 +10,7 @@ from torch.nn.modules import module as _module
 _PLAIN = (bool, int, float, str, tuple)
 _OURS = ("portadnn_place", "portadnn_chain", "forward", "training")  # attributes that may change
 # hooks of all modules: PyTorch 2.4 has no function that tells of them
-_HOOKS_OF_ALL = (
+HOOKS_OF_ALL = (
     _module._global_backward_pre_hooks,
     _module._global_backward_hooks,
     _module._global_forward_pre_hooks,
@@ -36,7 +36,7 @@ class State:
 
     def passive(self) -> bool:
         """Tell whether nobody sees single modules, and all are in evaluation mode: no hooks, no other ``forward``."""
-        if any(_HOOKS_OF_ALL) or self._model.training:
+        if any(HOOKS_OF_ALL) or self._model.training:
             return False
         return not any(
             own["training"] or own["_forward_hooks"] or own["_forward_pre_hooks"] or "forward" in own

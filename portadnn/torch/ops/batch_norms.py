@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
@@ -13,13 +13,13 @@ from portadnn.ops import batch_norm_stored
 
 from .handles import handle_for
 from .layout import empty_result, laid_out, like, memory_format, per_channel, statistics_type, volume
-from .library import Eager, operator
+from .library import operator
 from .places import Place
 from .repeat import repeated
-from .replay import Full, Known, Repeating, layouts
+from .replay import Repeating
 from .twice import again, batch_norm_gradients
+from .updating import Maybe, Updating, changed
 
-Maybe: TypeAlias = "torch.Tensor | None"
 _STORED_BY = ("cuda", "hip", "opencl", "reference")  # backends that take parameters as they are stored
 
 
@@ -197,7 +197,7 @@ batch_norm_inference = operator(
 # batch normalisation that updates the running statistics in the same launches
 
 
-def _update(
+def update(
     x: torch.Tensor,
     weight: Maybe,
     bias: Maybe,
@@ -206,14 +206,15 @@ def _update(
     momentum: float,
     epsilon: float,
     backend: str,
-) -> tuple[torch.Tensor, ...]:
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return y, and the mean and inverse deviation (2, c) that the gradients read; update the running statistics."""
     x = laid_out(x)
     y = torch.empty_like(x)
     handle, kind, running = handle_for(x, backend), statistics_type(x), (running_mean, running_var)
     stored = _stored(handle, x, *(None if p is None else p.dtype for p in (weight, bias, *running)))
     updated = running if stored else [s.to(kind) for s in running]  # themselves, where they have that type
-    mean, inverse = (torch.empty_like(running_mean, dtype=kind) for _ in range(2))
-    statistics = [s.view(1, -1, *[1] * (max(x.dim(), 4) - 2)) for s in (*updated, mean, inverse)]
+    saved = torch.empty(2, x.shape[1], dtype=kind, device=x.device)
+    statistics = [s.view(1, -1, *[1] * (max(x.dim(), 4) - 2)) for s in (*updated, *saved)]
     parameters = _parameter(weight, x, 1.0, stored), _parameter(bias, x, 0.0, stored)
     call = batch_norm_stored.forward_training if stored else dnn.batch_normalization_forward_training
     numbers = {"exponential_average_factor": momentum, "epsilon": epsilon}
@@ -221,18 +222,14 @@ def _update(
     for own, wide in zip(running, updated, strict=True):
         if own is not wide:
             own.copy_(wide)
-    return y, mean, inverse
+    return y, saved
 
 
-_updated = Repeating(_update)
-
-
-def _update_gradients(
+def update_gradients(
     x: torch.Tensor,
     dy: torch.Tensor,
     weight: Maybe,
-    mean: torch.Tensor,
-    inverse: torch.Tensor,
+    saved: torch.Tensor,
     epsilon: float,
     kinds: tuple[torch.dtype | None, ...],
     backend: str,
@@ -240,117 +237,51 @@ def _update_gradients(
     """Return dx and the gradients of weight and bias in their types."""
     handle = handle_for(x, backend)
     if not _stored(handle, x, *kinds):
-        dx, *gradients = _gradients(x, dy, weight, mean, inverse, epsilon, backend)
+        dx, *gradients = _gradients(x, dy, weight, *saved, epsilon, backend)
         return dx, *(d if k is None else d.to(k) for d, k in zip(gradients, kinds, strict=True))
     x = laid_out(x)
     dx = torch.empty_like(x)
-    made = [torch.empty_like(mean, dtype=k or mean.dtype) for k in kinds]
-    parts = [t.view(1, -1, *[1] * (max(x.dim(), 4) - 2)) for t in (mean, inverse, *made)]
+    made = [torch.empty(x.shape[1], dtype=k or saved.dtype, device=x.device) for k in kinds]
+    parts = [t.view(1, -1, *[1] * (max(x.dim(), 4) - 2)) for t in (*saved, *made)]
     tensors = (_four(x), _four(like(dy, x)), _parameter(weight, x, 1.0, True), *parts[:2], _four(dx), *parts[2:])
     repeated(batch_norm_stored.backward)(handle, *tensors, epsilon=epsilon)
     return dx, *made
 
 
-_updated_gradients = Repeating(_update_gradients)
-
-
-class _Updating:
-    """A call that updates running statistics, with known layouts.
-
-    Attributes
-    ----------
-    kinds : tuple
-        The types of weight and bias; None where there is none.
-    """
-
-    __slots__ = ("_call", "backward", "kinds", "numbers")
-
-    def __init__(self, tensors: tuple[Any, ...], numbers: tuple[float, float, str]) -> None:
-        self.numbers = numbers
-        self.kinds = tuple(None if p is None else p.dtype for p in tensors[1:3])
-        self._call: Full | None = None
-        self.backward = Place()
-
-    def __call__(self, tensors: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
-        call = self._call
-        if call is None or (type(call) is Known and call.handle._device is None):
-            key, _ = layouts(self.numbers, tensors, True) or (None, False)
-            outputs = _updated.find(key, self.numbers)(tensors)
-            self._call = _updated.known(key)
-            return outputs
-        return call(tensors)
+_updated_gradients = Repeating(update_gradients)
 
 
 def _update_forward(ctx: Any, x: torch.Tensor, weight: Maybe, bias: Maybe, *rest: Any) -> torch.Tensor:
-    running_mean, running_var, call = rest
-    _changed(running_mean)  # so that autograd and whoever keeps what follows from them know of the change
-    _changed(running_var)
-    y, mean, inverse = call((x, weight, bias, running_mean, running_var))
+    mean, variance, call = rest
+    changed(mean, variance)
+    y, saved = call((x, weight, bias, mean, variance))
     ctx.call = call
-    ctx.save_for_backward(x, weight, mean, inverse)
+    ctx.save_for_backward(x, weight, saved)
     return y
 
 
 def _update_backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
-    x, weight, mean, inverse = ctx.saved_tensors
-    call, tensors = ctx.call, (x, dy, weight, mean, inverse)
-    (_, epsilon, backend), kinds = call.numbers, call.kinds
+    x, weight, saved = ctx.saved_tensors
+    call, tensors = ctx.call, (x, dy, weight, saved)
+    numbers = (call.numbers[1], call.kinds, call.numbers[2])
     known = None
     if not (torch.is_grad_enabled() or torch.compiler.is_compiling()):
-        known = _updated_gradients.at(call.backward, (epsilon, kinds, backend), tensors)
-    if known is not None:
-        dx, *gradients = known(tensors)
-    else:
-        wide = None if weight is None else weight.to(mean.dtype)
-        dx, *gradients = batch_norm_backward(x, dy, wide, mean, inverse, epsilon, backend)
-    scale, bias = (None if k is None else d.to(k) for d, k in zip(gradients, kinds, strict=True))
-    return dx, scale, bias, None, None, None
+        known = _updated_gradients.at(call.backward, numbers, tensors)
+    dx, scale, bias = known(tensors) if known else differentiable_gradients(*tensors, *numbers)
+    scale_kind, bias_kind = call.kinds
+    return dx, scale if scale_kind else None, bias if bias_kind else None, None, None, None
 
 
-_changed = torch.autograd.graph.increment_version
-batch_norm_updating = Eager("batch_norm_updating", _update_forward, _update_backward)
-_CALLS: dict[Any, _Updating] = {}  # by layouts
-_MOST_CALLS = 8192
-_MOMENTA: set[float] = set()  # calls with these are kept; a mean over all batches has a new one in every step
-_MOST_MOMENTA = 16
+def differentiable_gradients(
+    x: torch.Tensor, dy: torch.Tensor, weight: Maybe, saved: torch.Tensor, epsilon: float, kinds: Any, backend: str
+) -> tuple[Any, ...]:
+    """Return what :func:`update_gradients` does, by operators: others see these, and they have gradients."""
+    wide = None if weight is None else weight.to(saved.dtype)
+    dx, *gradients = batch_norm_backward(x, dy, wide, *saved, epsilon, backend)
+    return dx, *(d if k is None else d.to(k) for d, k in zip(gradients, kinds, strict=True))
 
 
-def _updates(x: torch.Tensor, mean: Maybe, variance: Maybe, momentum: float) -> bool:
-    """Tell whether the launches can update the running statistics where they lie."""
-    if mean is None or variance is None or type(momentum) is not float:
-        return False
-    if momentum not in _MOMENTA:
-        if len(_MOMENTA) >= _MOST_MOMENTA:
-            return False
-        _MOMENTA.add(momentum)
-    apart = mean.is_contiguous() and variance.is_contiguous() and mean is not variance
-    return apart and x.device == mean.device == variance.device
-
-
-def _known_update(tensors: tuple[Any, ...], numbers: tuple[Any, ...], place: Place | None) -> Any:
-    """Return the result of a call that updates the running statistics with known layouts; None for any other."""
-    if torch.compiler.is_compiling():
-        return None
-    call = None if place is None else place.find(numbers, tensors, profiled=True)
-    if call is None:
-        found = layouts(numbers, tensors, profiled=True)
-        call = None if found is None else _CALLS.get(found[0])
-        if call is not None and place is not None:
-            place.keep(numbers, tensors, call, True)
-    return None if call is None else batch_norm_updating(*tensors, call)
-
-
-def _new_update(tensors: tuple[Any, ...], numbers: tuple[Any, ...]) -> Any:
-    """Return the result where the launches can update the running statistics, or None."""
-    if torch.compiler.is_compiling() or not _updates(tensors[0], *tensors[3:], numbers[0]):
-        return None
-    found = layouts(numbers, tensors, profiled=True)
-    if found is None:
-        return None
-    while len(_CALLS) >= _MOST_CALLS:
-        _CALLS.pop(next(iter(_CALLS)), None)
-    call = _CALLS[found[0]] = _Updating(tensors, numbers)
-    return batch_norm_updating(*tensors, call)
+batch_norm_updating = Updating("batch_norm_updating", update, _update_forward, _update_backward)
 
 
 def _check_shapes(x: torch.Tensor, **statistics: Maybe) -> None:
@@ -403,7 +334,7 @@ def batch_norm(
         training.
     """
     tensors, numbers = (x, weight, bias, running_mean, running_var), (momentum, eps, backend)
-    again = _known_update(tensors, numbers, place) if training else None
+    again = batch_norm_updating.known(tensors, numbers, place) if training else None
     if again is not None:
         return again
     _check_shapes(x, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
@@ -417,7 +348,7 @@ def batch_norm(
         raise BadParam(argument="x", expected="more than 1 value per channel when training", got=tuple(x.shape))
     if x.numel() == 0:
         return empty_result(x, weight, bias)
-    updated = _new_update(tensors, numbers)
+    updated = batch_norm_updating.new(tensors, numbers, momentum)
     if updated is not None:
         return updated
     kind = statistics_type(x)  # here and not in the operator, so that its gradient reads the same ones

@@ -64,19 +64,38 @@ class Recorder:
         """Nothing: tensors are known by their addresses."""
 
     def recipe(self, tensors: Sequence[torch.Tensor]) -> Recipe | None:
-        """Return the launches by their places among these tensors; None where others, or the host, took part."""
-        places = {t.data_ptr(): i for i, t in reversed(list(enumerate(tensors)))}
+        """Return the launches by their places in these tensors; None where others, or the host, took part."""
+        places: dict[int, tuple[int, int] | None] = {}
+        places |= {t.data_ptr(): (i, 0) for i, t in reversed(list(enumerate(tensors)))}
         launches: list[Any] = []
         scalars: list[float] = []
         for run, addresses, numbers in self._launches:
-            if any(at not in places for at in addresses):
-                return None
+            for at in addresses:
+                if at not in places:
+                    places[at] = _within(at, tensors)
             numbered = range(len(scalars), len(scalars) + len(numbers))
-            launches += [launch.moved([(places[at], 0) for at in addresses], numbered) for launch in run.launches]
+            within = [place for at in addresses if (place := places[at]) is not None]
+            if len(within) < len(addresses):
+                return None
+            launches += [launch.moved(within, numbered) for launch in run.launches]
             scalars += numbers
         if not self._possible or not launches:
             return None
         return Recipe(self._handle.device.bind(launches), scalars, self._nbytes)
+
+
+def _within(address: int, tensors: Sequence[torch.Tensor]) -> tuple[int, int] | None:
+    """Return the tensor whose elements an address lies among, and the bytes before it; None for foreign memory."""
+    for i, t in enumerate(tensors):
+        before = address - t.data_ptr()
+        if 0 <= before < span(t) * t.element_size():
+            return i, before
+    return None
+
+
+def span(t: torch.Tensor) -> int:
+    """Return how many elements lie from the first to the last one in memory."""
+    return sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True)) + 1 if t.numel() else 0
 
 
 class Recipe:

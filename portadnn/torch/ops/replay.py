@@ -18,7 +18,7 @@ from portadnn.hooks import CALL_HOOKS
 
 from .handles import handle_for
 from .places import Place
-from .repeat import Recipe, Recorder
+from .repeat import Recipe, Recorder, span
 from .watching import watched
 
 _MOST = 8192  # calls that are kept
@@ -290,8 +290,7 @@ def _apart(tensors: Sequence[torch.Tensor], made: Sequence[torch.Tensor]) -> boo
         return False
     if any(t.untyped_storage().data_ptr() in starts for t in tensors):
         return False
-    spans = (sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True)) + 1 if t.numel() else 0 for t in made)
     return all(
-        t.storage_offset() == 0 and s.nbytes() == span * t.element_size()
-        for t, s, span in zip(made, storages, spans, strict=True)
+        t.storage_offset() == 0 and s.nbytes() == span(t) * t.element_size()
+        for t, s in zip(made, storages, strict=True)
     )
