@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--train", action="store_true", help="forward, backward and SGD; otherwise inference")
     made.add_argument("--compile", default="", help="a backend of torch.compile for the substituted model, as portadnn")
     made.add_argument(
-        "--fuse", action="store_true", help="substitute(fuse=True): norms and activations in convolutions"
+        "--fuse", action="store_true", help="substitute(fuse=True): convolutions compute norms and activations"
     )
     made.add_argument("--whole", action="store_true", help='substitute(fuse="whole"): the traced code, in one go')
     made.add_argument("--graph", action="store_true", help="replay each step, of both, as a CUDA graph of PyTorch's")

@@ -1,4 +1,4 @@
-"""Chains of a model's modules that are one call without gradients: a convolution, its batch norm, its activation.
+"""Chains of a model's modules that are one call: a convolution, its batch norm, its activation.
 
 The convolution computes the chain's result, and marks it; the modules behind it let a marked tensor pass. So the
 model's own code runs as it stands, and where a chain cannot be one call its modules compute one by one.
@@ -22,10 +22,13 @@ from .affine import Kept, folded, scale_and_shift
 from .layers import why_not
 from .marks import mark
 from .ops.convolution import output_dims, setting
+from .ops.convolution_norm import convolution_norm
 from .ops.handles import handle_for
-from .ops.layout import memory_format, new, spread
+from .ops.layout import memory_format, new, spread, volume
+from .ops.places import Place
 from .ops.repeat import repeated
 from .ops.replay import Repeating, layouts
+from .state import HOOKS_OF_ALL
 
 _CONVOLUTIONS = (nn.Conv2d, nn.Conv3d)
 _NORMS = (nn.BatchNorm2d, nn.BatchNorm3d)
@@ -69,17 +72,71 @@ class Chain:
         self._norm = norm
         self._mode = mode
         self._kept = Kept()
+        self._place = Place()
+        self._trains = norm is not None and norm.training and mode[0] in ("identity", "relu")
 
     def __call__(self, conv: Any, x: torch.Tensor) -> torch.Tensor | None:
-        """Return the chain's result, or None where its modules have to compute one by one."""
+        """Return the chain's result, or None where its modules have to compute one by one.
+
+        Not under autocast, nor while PyTorch compiles.
+        """
+        norm = self._norm
+        if norm is None or not norm.training:
+            return self._infer(conv, x)
+        return self._train(conv, x) if self._trains else None
+
+    def _train(self, conv: Any, x: torch.Tensor) -> torch.Tensor | None:
+        """Compute with the batch's statistics, if the model was in training mode when its code was traced."""
+        own, norm = conv.__dict__, self._norm.__dict__
+        if any(HOOKS_OF_ALL) or any(_hooked(one.__dict__) for one in (conv, *self.behind)):
+            return None
+        given, theirs, kept, momentum = own["_parameters"], norm["_parameters"], norm["_buffers"], norm["momentum"]
+        plain = "weight" in given and "bias" in given and "weight" in theirs and "bias" in theirs
+        if not plain or not norm["track_running_stats"] or "num_batches_tracked" not in kept:
+            return None
+        statistics = (theirs["weight"], theirs["bias"], kept["running_mean"], kept["running_var"])
+        tensors = (x, given["weight"], given["bias"], *statistics)
+        padding = own["padding"] if type(own["padding"]) is tuple else geometry(conv)[1]
+        place = (own["stride"], padding, own["dilation"], own["groups"])
+        numbers = (*place, momentum, norm["eps"], self._mode[0] == "relu", own["portadnn_backend"])
+        call = self._place.find(numbers, tensors, profiled=True)
+        if call is not None:
+            y = convolution_norm.apply(*tensors, call)
+        else:
+            y = self._first(tensors, numbers)
+            if y is None:
+                return None
+        count = kept["num_batches_tracked"]
+        if count is not None:
+            count.add_(1)
+        mark(y, self.behind)
+        return y
+
+    def _first(self, tensors: tuple[Any, ...], numbers: tuple[Any, ...]) -> torch.Tensor | None:
+        """Train with layouts that the last call did not have."""
+        x, w, _, *parameters = tensors
+        if type(x) not in _PLAIN or type(w) not in _PLAIN or w.device != x.device:
+            return None
+        if not x.is_floating_point() or x.dtype is not w.dtype or x.dim() != w.dim() or not x.numel():
+            return None
+        if x.shape[1] != w.shape[1] * numbers[3]:
+            return None
+        if any(t is not None and t.shape != w.shape[:1] for t in parameters):
+            return None
+        dims = output_dims(x.shape, w.shape, *numbers[:3])
+        if volume(dims) == dims[1]:  # refused by the norm
+            return None
+        y = convolution_norm.known(tensors, numbers, self._place)
+        return convolution_norm.new(tensors, numbers, numbers[4]) if y is None else y
+
+    def _infer(self, conv: Any, x: torch.Tensor) -> torch.Tensor | None:
+        """Compute with given statistics and without gradients."""
         w, norm = conv.weight, self._norm
         if type(x) not in _PLAIN or type(w) not in _PLAIN:
             return None
         if x.dtype not in _DTYPES or x.dtype is not w.dtype or not x.numel() or x.dim() != w.dim():
             return None
         if any(one.training or one._forward_hooks or one._forward_pre_hooks for one in (conv, *self.behind)):
-            return None
-        if torch.compiler.is_compiling() or torch.is_autocast_enabled(x.device.type):
             return None
         given = parameters(conv, norm)
         if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, *given)):
@@ -92,6 +149,13 @@ class Chain:
         y = _chained.find(found[0], numbers)(tensors)
         mark(y, self.behind)
         return y
+
+
+def _hooked(own: dict[str, Any]) -> bool:
+    """Tell whether somebody sees a module's calls, by its attributes."""
+    return bool(
+        own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]
+    )
 
 
 def parameters(conv: Any, norm: Any) -> tuple[torch.Tensor | None, ...]:

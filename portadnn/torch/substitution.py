@@ -94,7 +94,7 @@ class Substitution:
     def __str__(self) -> str:
         lines = [f"{len(self.replaced)} modules are computed by portadnn, {len(self.left)} are left to PyTorch"]
         if self.fused:
-            lines += [f"  {self.fused} convolutions compute the norms and activations behind them, without gradients"]
+            lines += [f"  {self.fused} convolutions compute the norms and activations behind them"]
         if self._program is not None:
             count = sum(isinstance(part, Segment) for part, _ in self._program.parts)
             lines += [f"  the traced code is run, with {count} runs of layers in one go, without gradients"]
@@ -184,8 +184,9 @@ def substitute(model: torch.nn.Module, backend: str = "auto", *, fuse: bool | st
     fuse
         True: let a 2-D or 3-D convolution compute the batch norm and the ReLU, ReLU6, Sigmoid, Tanh or SiLU behind it
         in one call, where no gradient is wanted and these modules are in evaluation mode, have no hooks and float32 or
-        float64 data: such a module then returns what the last of them would. The model's code is traced by
-        torch.fx for that; the model is not to be rebuilt afterwards.
+        float64 data: such a module then returns what the last of them would. In a model in training mode, let it
+        compute the batch norm by the batch's statistics and a ReLU behind it, with gradients, in any type. The model's
+        code is traced by torch.fx for that; the model is not to be rebuilt afterwards.
         ``"whole"``: besides, in evaluation mode on a CPU without gradients, run the traced code in place of the model's
         own. Convolutions add the other branch of a residual block as well, runs of layers are launched in one go, and
         what lies between them has memory that is kept. Hooks, other modules, other values of attributes and changed

@@ -106,8 +106,8 @@ def test_inference(backend, device):
     assert "portadnn_chain" not in vars(model[0])
 
 
-def test_training_is_not_fused():
-    """Gradients, training mode, hooks, autocast and half precision see each module by itself."""
+def test_what_is_not_fused():
+    """A model traced in evaluation mode is not fused with gradients, hooks, autocast, or in training mode."""
     model, x = model_of()
     other = copy.deepcopy(model)
     substitute(model, "reference", fuse=True)
@@ -127,9 +127,89 @@ def test_training_is_not_fused():
         model[1].train()
         other[1].train()
         assert "BatchNorm2d" in ran(model, x)[1]
+        assert int(model[1].num_batches_tracked) == 1
         model[1].eval()
         with torch.autocast("cpu", torch.bfloat16):
             assert model(x).dtype is torch.bfloat16
+
+
+def trained(model, x, g):
+    """Return a step's result, the gradients of the input and the parameters, and the buffers after it."""
+    model.zero_grad()
+    x = x.clone().requires_grad_()
+    y = model(x)
+    y.backward(g.to(y.dtype))
+    return [t.detach().clone() for t in (y, x.grad, *(p.grad for p in model.parameters()), *model.buffers())]
+
+
+@PLACES
+@pytest.mark.parametrize(
+    ("dtype", "format"), [(torch.float32, torch.contiguous_format), (torch.float16, torch.channels_last)]
+)
+def test_training(backend, device, dtype, format):
+    """Convolutions in front of a batch norm compute it and the ReLU behind it, forward and backward."""
+    model, x = model_of()
+    model, x = model.to(device, dtype, memory_format=format).train(), x.to(device, dtype, memory_format=format)
+    other = copy.deepcopy(model)
+    substitute(model, backend, fuse=True)
+    wide = other.double()
+    tolerance = 2e-3 if dtype is torch.float32 else 6e-2
+    for _ in range(4):  # noted, repeated, found by its place
+        g = torch.randn(2, 4, *model(x).shape[2:], device=device)
+        wide.load_state_dict(model.state_dict())
+        got, want = trained(model, x, g), trained(wide, x.double(), g)
+        for one, due in zip(got, want, strict=True):
+            scale = 1 + due.double().abs().max().item()
+            torch.testing.assert_close(one.double(), due.double(), rtol=tolerance, atol=tolerance * scale)
+    assert ran(model, x)[1].count("BatchNorm2d") == 1  # before the Tanh
+
+
+def test_training_sees_who_looks():
+    """Hooks of any kind, frozen parameters, evaluation mode, and gradients of gradients."""
+    model = nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU()).double()
+    x, g = torch.randn(2, 2, 5, 5).double(), torch.randn(2, 3, 3, 3).double()
+    other = copy.deepcopy(model)
+    substitute(model, "reference", fuse=True)
+    assert ran(model, x)[1] == ["Conv2d"]
+    ran(other, x)
+    for hook in ("register_full_backward_hook", "register_full_backward_pre_hook", "register_forward_hook"):
+        seen = []
+        handles = [getattr(m[1], hook)(lambda *given, seen=seen: seen.append(given)) for m in (model, other)]
+        close(trained(model, x, g), trained(other, x, g), 1e-9)
+        ours, theirs = seen
+        close(ours[-1], theirs[-1], 1e-9)
+        for one in handles:
+            one.remove()
+    for frozen in (lambda m: [m[0].weight, m[0].bias], lambda m: [m[1].weight]):
+        for m in (model, other):
+            for p in frozen(m):
+                p.requires_grad_(False)
+            m.zero_grad()
+            m(x).backward(g)
+        for p, q in zip(model.parameters(), other.parameters(), strict=True):
+            assert (p.grad is None) == (q.grad is None)
+            if p.grad is not None:
+                close(p.grad, q.grad, 1e-9)
+        for m in (model, other):
+            m.requires_grad_(True)
+    found = []
+    for m in (model, other):
+        given = x.clone().requires_grad_()
+        (slope,) = torch.autograd.grad((m(given) * g).sum(), given, create_graph=True)
+        found.append(torch.autograd.grad(slope.square().sum(), [given, m[0].weight, m[1].weight]))
+    close(*found, 1e-9)
+    model.eval(), other.eval()
+    close(trained(model, x, g), trained(other, x, g), 1e-9)
+    model.train(), other.train()
+    with torch.inference_mode():
+        close(model(x), other(x), 1e-9)
+    close(list(model.buffers()), list(other.buffers()), 1e-9)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y = model(x)
+        y.mul_(2)
+        y.sum().backward()
+    with torch.autocast("cpu", torch.bfloat16):
+        assert ran(model.float(), x.float())[1].count("BatchNorm2d") == 1
 
 
 def test_copies_and_files():

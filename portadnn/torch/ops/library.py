@@ -30,10 +30,12 @@ class Operator:
     ----------
     op
         ``torch.ops.portadnn.<name>.default``, as ``torch.library.opcheck`` takes it.
+    kernel
+        Computes it, for kernels of more.
     """
 
     def __init__(self, op: Any, kernel: Callable[..., Any], setup: Any, backward: Any, kept: bool) -> None:
-        self.op = op
+        self.op, self.kernel = op, kernel
         name = op._schema.name.partition("::")[2]
         self._count = sum("Tensor" in str(argument.type) for argument in op._schema.arguments)  # the first ones
         self._repeating = Repeating(kernel)
