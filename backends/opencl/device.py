@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -76,7 +77,6 @@ class OpenCLDevice(OpenCLArrays):
         cl = opencl()
         steps = [Step(launch, self._zeros) for launch in launches]
         bound = Calls(self._enqueue, steps)
-        errors = (cl.Error, cl.MemoryError, cl.LogicError, cl.RuntimeError)
         examine = self._examine
         held: list[Any] = []  # buffers on the host's memory: nobody else keeps these
 
@@ -103,8 +103,9 @@ class OpenCLDevice(OpenCLArrays):
                         raise cl.RuntimeError(f"clEnqueueNDRangeKernel: status {status}")
                 if held:
                     self._host.wait(self._queue, held)  # type: ignore[union-attr]  # there is host memory
-            except errors as error:
-                raise ExecutionFailed(f"{self.info.name}: {error}") from error
+            except BaseException as error:
+                self._abandoned(error, held)
+                raise
 
         def relaunch() -> bool:
             try:
@@ -115,11 +116,28 @@ class OpenCLDevice(OpenCLArrays):
                         raise cl.RuntimeError(f"clEnqueueNDRangeKernel: status {status}")
                 if held:
                     self._host.wait(self._queue, held)  # type: ignore[union-attr]
-            except errors as error:
-                raise ExecutionFailed(f"{self.info.name}: {error}") from error
+            except BaseException as error:
+                self._abandoned(error, held)
+                raise
             return True
 
         return run, relaunch
+
+    def _abandoned(self, error: BaseException, held: Sequence[Any]) -> None:
+        """Wait for launches on the host's memory after a failure or a KeyboardInterrupt: its owner may free it now.
+
+        Raises
+        ------
+        ExecutionFailed
+            The failure was OpenCL's.
+        """
+        cl = opencl()
+        errors = (cl.Error, cl.MemoryError, cl.LogicError, cl.RuntimeError)
+        if held:
+            with contextlib.suppress(*errors):
+                self._queue.finish()
+        if isinstance(error, errors):
+            raise ExecutionFailed(f"{self.info.name}: {error}") from error
 
     def graph(self, calls: Sequence[BoundLaunches]) -> Callable[[], None]:
         reason = opencl_command_buffer.why_not(self._device)

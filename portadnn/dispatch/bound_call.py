@@ -219,8 +219,8 @@ def _again(
     handle: Owner, holds: Callable[[], bool], lease: Lease, relaunch: Callable[[], bool], plans: Sequence[CachedPlan]
 ) -> Callable[[], bool]:
     """Return the function that repeats the launches; it checks mutable state under the handle's lock."""
-    acquire, release = handle.lock.acquire, handle.lock.release  # half the time of a with statement
-    device, plan = handle.device, plans[0] if len(plans) == 1 else _Plans(plans)
+    lock, device = handle.lock, handle.device
+    plan = plans[0] if len(plans) == 1 else _Plans(plans)
 
     def again() -> bool:
         if CALL_HOOKS:
@@ -230,14 +230,11 @@ def _again(
                 return False
         except (AttributeError, RuntimeError):  # an array without memory any more
             return False
-        acquire()
-        try:
+        with lock:  # a KeyboardInterrupt behind acquire() would keep it for ever
             if device.recorder is not None or not lease.valid or not relaunch():
                 return False
             plan.used = True
             return True
-        finally:
-            release()
 
     return again
 
