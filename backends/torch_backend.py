@@ -33,7 +33,7 @@ class TorchBackend(Backend):
             return "torch is not installed"
         try:
             torch_module()
-        except (ImportError, OSError) as error:  # a library of its own that is missing
+        except ImportError as error:
             return f"torch cannot be imported: {error}"
         return None
 

@@ -9,13 +9,20 @@ from portadnn import forking
 
 from .. import kernel_cache
 from ..base import DeviceInfo
+from ..libraries import imported
 
 
 @functools.cache
 def cupy() -> Any:
-    """Return CuPy."""
+    """Return CuPy.
+
+    Raises
+    ------
+    ImportError
+        It is missing or broken.
+    """
     with kernel_cache.cupy_folder():
-        import cupy as module
+        module = imported("cupy")
     if getattr(module, "is_stand_in", False):
         raise ImportError("portadnn.cupy_compat's stand-in has its place")
 
@@ -26,7 +33,7 @@ def why_unavailable(backend: str, vendor: str) -> str | None:
     """Return None when CuPy is a build for ``"cuda"`` or ``"hip"``, as asked, and finds a GPU; else the reason."""
     try:
         runtime = cupy().cuda.runtime
-    except (ImportError, OSError) as error:
+    except ImportError as error:
         first_line = (str(error).strip() or "ImportError").splitlines()[0]
         return f"CuPy cannot be imported ({first_line})"
     if runtime.is_hip != (backend == "hip"):

@@ -13,6 +13,7 @@ from portadnn import forking
 from portadnn._io import disk_cache
 
 from ..base import DeviceInfo
+from ..libraries import imported
 from . import byte_products, intel_cpu, matrix_cores, pocl_cache, pocl_cpu
 
 # LLVM names of processors on which PoCL generates 512-bit vectors; on all others 256 bits are the most
@@ -39,12 +40,16 @@ def _pin_threads() -> None:
 
 @functools.cache
 def opencl() -> Any:
-    """Return PyOpenCL, imported at the first call."""
-    _pin_threads()
-    import pyopencl
-    import pyopencl.array
+    """Return PyOpenCL, imported at the first call.
 
-    return pyopencl
+    Raises
+    ------
+    ImportError
+        It is missing or broken.
+    """
+    _pin_threads()
+    imported("pyopencl.array")
+    return imported("pyopencl")
 
 
 def _simd_width(device: Any) -> int:

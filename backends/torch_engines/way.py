@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +12,7 @@ from portadnn.errors import NotSupported
 from portadnn.problem import Problem
 
 from ..base import DeviceInfo
+from ..libraries import imported
 
 Tensors = Mapping[str, Any]
 Numbers = Mapping[str, float]
@@ -30,9 +30,9 @@ def torch_module() -> Any:
     Raises
     ------
     ImportError
-        It is not installed.
+        It is missing or broken.
     """
-    return importlib.import_module("torch")
+    return imported("torch")
 
 
 def nothing_against(problem: Any, info: DeviceInfo) -> str | None:

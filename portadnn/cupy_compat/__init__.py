@@ -19,5 +19,5 @@ from .installing import install, installable
 __all__ = ["install"]
 
 if installable():
-    with contextlib.suppress(ImportError):  # the program's own import of CuPy says why it cannot be
+    with contextlib.suppress(Exception):  # the program's own import of CuPy says why it cannot be
         install()
