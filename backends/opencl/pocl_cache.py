@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import functools
 import hashlib
 import json
@@ -42,6 +43,9 @@ _VARIABLE = "POCL_CACHE_DIR"
 _TOUCHED = "last_accessed"  # PoCL's note that a program was built
 _NAME = re.compile(r"[A-Z]{2}/[A-Za-z0-9._/-]{1,300}", re.ASCII)  # of a file
 _RECENT = 16  # programs that are looked at for new files when the next one is built
+_ROOM = 1 << 20  # bytes that compiling a kernel may take; without them LLVM ends the process
+_AMPLE = 64 << 20  # bytes of a folder that is taken without a look at the next one
+_SHARED_MEMORY = Path("/dev/shm")
 _SETTLED = 2_000_000_000  # nanoseconds after which another change of a folder bears another time, on any file system
 _LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):  # PoCL's compiler must not be at work in another thread
@@ -72,6 +76,7 @@ class Workplace:
         self.path = path
         self.store = store
         self._process = os.getpid()
+        self._wrote = False  # whether a file as large as a kernel was written
         self._programs: dict[tuple[str, ...], _Program] = {}
         self._recent: deque[_Program] = deque(maxlen=_RECENT)
         self._seen: set[str] = set()
@@ -81,14 +86,23 @@ class Workplace:
 
     @contextlib.contextmanager
     def building(self, key: tuple[str, ...]) -> Iterator[None]:
-        """Have a program's files in place while it is built, and learn which they are."""
+        """Have a program's files in place while it is built, and learn which they are.
+
+        Raises
+        ------
+        CompileError
+            There is no room to compile it.
+        """
         if not self.path.is_dir():  # somebody tidied up
             with contextlib.suppress(OSError):
                 disk_cache.make_private(self.path)
-        if self.store is None or key in self._programs:
+        known = key in self._programs
+        restored = () if self.store is None or known else self._restore(key)
+        if not restored and not known:
+            self._check_room()
+        if self.store is None or known:
             yield
             return
-        restored = self._restore(key)
         for program in list(self._recent):  # a killed process loses little
             if self._keep(program):
                 self._recent.remove(program)
@@ -105,6 +119,21 @@ class Workplace:
             program = self._programs[key] = _Program(key, restored, stored)
             if not stored:
                 self._recent.append(program)
+
+    def _check_room(self) -> None:
+        """Demand room for a compiled kernel."""
+        try:
+            if not self._wrote:  # once: it takes as long as some kernels
+                disk_cache.reserve(self.path, _ROOM)
+                self._wrote = True
+            elif disk_cache.room(self.path) < _ROOM:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            message = (
+                f"PoCL cannot compile in {self.path} ({error.strerror or error}): a kernel may take "
+                f"{_ROOM >> 20} MiB, and TMPDIR or PORTADNN_CACHE_DIR may name another folder"
+            )
+            raise CompileError(message, source="", log="") from None
 
     def disown(self) -> None:
         """Take what was compiled so far for no program's."""
@@ -218,13 +247,15 @@ def _kept_in() -> Path | None:
 
 
 def _make() -> Workplace | None:
-    """Make the folder: beside the entries, or where temporary files go."""
+    """Make the folder: beside the entries, where temporary files go, or in shared memory; where there is room."""
     kept = kernel_cache.folder_in_use(_kept_in())
     reasons = []
     caches = os.environ.get("POCL_KERNEL_CACHE", "1") != "0"
-    for parent in (None if kept is None else kept / disk_cache.RUNNING, None):
+    made: list[tuple[int, Path]] = []
+    for parent in (*([] if kept is None else [kept / disk_cache.RUNNING]), None, _SHARED_MEMORY):
         try:
             place = _folder(parent)
+            room = disk_cache.room(place)
         except OSError as error:
             reasons.append(f"{parent or 'the temporary folder'}: {error.strerror or error}")
             continue
@@ -232,14 +263,22 @@ def _make() -> Workplace | None:
             reasons.append(f"{place.parent}: its file system is mounted noexec")
             disk_cache.remove_folder(place, os.getpid())
             continue
-        return Workplace(place, kept if caches else None)
-    _MISSING[os.getpid()] = "; ".join(dict.fromkeys(reasons))
-    return None
+        made.append((min(room, _AMPLE), place))
+        if room >= _AMPLE:
+            break
+    if not made:
+        _MISSING[os.getpid()] = "; ".join(dict.fromkeys(reasons))
+        return None
+    _, best = max(made, key=lambda one: one[0])
+    for _, place in made:
+        if place != best:
+            disk_cache.remove_folder(place, os.getpid())
+    return Workplace(best, kept if caches else None)
 
 
 def _folder(parent: Path | None) -> Path:
-    if parent is None:
-        return disk_cache.make_running(Path(tempfile.gettempdir()))
+    if parent is None or parent is _SHARED_MEMORY:
+        return disk_cache.make_running(parent or Path(tempfile.gettempdir()))
     disk_cache.make_private(parent)
     if not disk_cache.trusted(parent) or not disk_cache.trusted(parent.parent):
         raise PermissionError("it cannot be trusted")
@@ -317,11 +356,20 @@ def building(info: DeviceInfo, options: str, source: str) -> Iterator[None]:
     Raises
     ------
     CompileError
-        It failed because PoCL's folder cannot be written any more.
+        It failed, and PoCL has no folder, or cannot write it any more.
     """
     place = _WORKPLACES.get(os.getpid())
-    if place is None or not is_pocl(info):
+    if not is_pocl(info):
         yield
+        return
+    if place is None:
+        try:
+            yield
+        except CompileError as error:
+            if missing() is None:
+                raise
+            message = f"PoCL has no folder of its own to compile in ({missing()}): {error}"
+            raise CompileError(message, source=error.source, log=error.log) from None
         return
     with _LOCK:
         try:

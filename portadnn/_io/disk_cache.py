@@ -138,6 +138,33 @@ def unusable(folder: Path) -> str | None:
     return reason
 
 
+def room(folder: Path) -> int:
+    """Return the bytes that a folder's file system has left for this user; many where nobody can say.
+
+    Raises
+    ------
+    OSError
+        It cannot be looked at.
+    """
+    if not hasattr(os, "statvfs"):
+        return 1 << 62
+    state = os.statvfs(folder)
+    return state.f_bavail * state.f_frsize
+
+
+def reserve(folder: Path, nbytes: int) -> None:
+    """Demand that a file of so many bytes can be written to a folder; nothing stays.
+
+    Raises
+    ------
+    OSError
+        The disk is full, a quota is used up, or files of this process may not grow so large.
+    """
+    with tempfile.TemporaryFile(dir=folder) as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, nbytes)
+
+
 _FOLDERS: dict[int, Path] = {}  # this process's temporary folder, by process: a forked child has another
 
 

@@ -331,3 +331,51 @@ def test_programs_that_came_are_found_among_many(tmp_path):
     finally:
         atexit.unregister(place.close)
         place.close()
+
+
+# room
+
+
+FULL = """
+import portadnn as dnn
+from portadnn._io import disk_cache
+from portadnn_backends.opencl import pocl_cache
+with dnn.Handle("opencl") as handle:
+    (place,) = pocl_cache._WORKPLACES.values()
+    x = handle.zeros((1, 2, 3, 4))
+    {before}
+    try:
+        dnn.activation_forward(handle, x, dnn.ActivationDescriptor("tanh"))
+    except dnn.CompileError as error:
+        assert f"PoCL cannot compile in {{place.path}} ({reason})" in str(error), error
+        assert "TMPDIR" in str(error)
+        print("opencl")
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ("import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))", "File too large"),
+        ("place._wrote = True; disk_cache.room = lambda folder: 1 << 16", "No space left on device"),
+    ],
+    ids=["limit", "full"],
+)
+def test_a_kernel_without_room_is_refused(temporary, tmp_path, before, reason):
+    """LLVM ended the process."""
+    program = FULL.format(before=before, reason=reason)
+    check(run(temporary, program, PORTADNN_CACHE_DIR=str(tmp_path / "kept")))
+
+
+def test_the_place_with_most_room_is_taken(temporary, tmp_path):
+    program = f"""
+from portadnn._io import disk_cache
+disk_cache.room = lambda folder: 1 << (10 if "kept" in str(folder) else 30)
+from portadnn_backends.opencl import pocl_cache
+{PROGRAM}
+(place,) = pocl_cache._WORKPLACES.values()
+assert place.path.parent == disk_cache.Path({str(temporary)!r}), place.path
+"""
+    check(run(temporary, program, PORTADNN_CACHE_DIR=str(tmp_path / "kept")))
+    assert not list(temporary.iterdir()) and not list((tmp_path / "kept" / disk_cache.RUNNING).iterdir())
+    assert programs_in(tmp_path / "kept"), "kernels are kept where they were to be"
