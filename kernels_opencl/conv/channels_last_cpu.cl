@@ -11,7 +11,9 @@
 //     +--+ number is for all lanes    +---------------------------+
 //
 // x is a copy with zeros around the image, in which a tap is a shift by a constant; or src itself (IN_PLACE), where nothing
-// lies around it. The last positions of a row in place are computed twice, to the same numbers.
+// lies around it. The last positions of a row in place are computed twice, to the same numbers. GATHERED: a row is all
+// positions of all images, x [tap][position][X_CH], so that register tiles go from one row of the image to the next; dst is
+// such a row, too, unless it is SCATTERED.
 //
 // GROUP_CH: so many channels has a group, a divisor of VW. A unit is the VW / GROUP_CH groups of a vector then: lanes of x meet
 // the weights of their own group. Otherwise a unit is a group. A tile has TILE_UNITS of them: more than one where groups are
@@ -27,16 +29,17 @@
 
 // Where a tile's row of positions lies in dst, or 0 where it is outside
 DEVICE GLOBAL T *row_of(GLOBAL T *dst, row_t at, int phase, int q0) {
-    const int d = at.d * PHASES_D + PHASE_D(phase), h = at.h * PHASES_H + PHASE_H(phase);
-    if (d >= DST_D || h >= DST_H) return 0;
-    return dst + at.n * (i64)D_N + d * (i64)D_D + h * (i64)D_H + (q0 * PHASES_W + PHASE_W(phase)) * (i64)D_W;
+    const int d = at.d * PHASES_D + PHASE_D(phase), h = at.h * PHASES_H + PHASE_H(phase), w = q0 * PHASES_W + PHASE_W(phase);
+    if (d >= DST_D || h >= DST_H || w >= DST_W) return 0;
+    return dst + at.n * (i64)D_N + d * (i64)D_D + h * (i64)D_H + w * (i64)D_W;
 }
 
 #if !IN_PLACE
-// Copy `channels` of COPIED neighbouring pixels from `first` on, zeros where they are outside of the row's `size`
-NOINLINE void copy_pixels(GLOBAL real *x, const GLOBAL T *src, i64 row, int first, int size, int channels) {
-    for (int p = 0; p < COPIED; ++p, x += X_CH) {
-        const int w = first + p, inside = w >= 0 && w < size;
+// Copy `channels` of `count` pixels, `step` apart, from `first` on, zeros where they are outside of the row's `size`
+NOINLINE void copy_pixels(GLOBAL real *x, const GLOBAL T *src, i64 row, int first, const int step, int size, int count,
+                          int channels) {
+    for (int p = 0; p < count; ++p, x += X_CH) {
+        const int w = first + p * step, inside = w >= 0 && w < size;
         const i64 from = row + w * (i64)S_W;
         int ch = 0;
         if (!inside)
@@ -46,6 +49,33 @@ NOINLINE void copy_pixels(GLOBAL real *x, const GLOBAL T *src, i64 row, int firs
         for (; ch < channels; ++ch) x[ch] = LOAD(src + from, ch);
     }
 }
+
+// Copy `count` pixels that tap (t, r) of a row of positions meets, from the tap's column `first` on
+DEVICE void copy_tap(GLOBAL real *x, const GLOBAL T *src, row_t at, taps_t td, taps_t th, int t, int r, int first,
+                     const int step, int count, int ch0, int channels) {
+    const int d = at.d * SRC_STEP_D + td.offset + t * TAP_SHIFT_D, h = at.h * SRC_STEP_H + th.offset + r * TAP_SHIFT_H;
+    const int inside = d >= 0 && d < SRC_D && h >= 0 && h < SRC_H;
+    const i64 row = at.n * (i64)S_N + d * (i64)S_D + h * (i64)S_H + ch0;
+    copy_pixels(x, src, row, first, step, inside ? SRC_W : 0, count, channels);
+}
+
+#if GATHERED
+// Copy the pixels that each tap meets, tap by tap: of `columns` positions from q0 on, and zeros for the last register tile
+DEVICE void gather(GLOBAL real *x, const GLOBAL T *src, taps_t td, taps_t th, taps_t tw, int q0, int columns, int ch0,
+                   int channels) {
+    for (int t = 0; t < td.count; ++t)
+        for (int r = 0; r < th.count; ++r)
+            for (int s = 0; s < tw.count; ++s, x += COPIED * X_CH) {
+                for (int p = 0, count; p < columns; p += count) {
+                    const int q = (q0 + p) % GRID_W;
+                    count = MIN(GRID_W - q, columns - p);
+                    copy_tap(x + p * X_CH, src, find_row((q0 + p) / GRID_W), td, th, t, r,
+                             q * SRC_STEP_W + tw.offset + s * TAP_SHIFT_W, SRC_STEP_W, count, ch0, channels);
+                }
+                copy_pixels(x + columns * X_CH, src, 0, 0, 0, 0, (MR - columns % MR) % MR, channels);
+            }
+}
+#endif
 #endif
 
 KERNEL WG_SIZE(1, 1, 1) conv_channels_last(TENSOR(T, src), TENSOR(T, dst), TENSOR(real, packed), TENSOR(real, scratch),
@@ -63,35 +93,31 @@ KERNEL WG_SIZE(1, 1, 1) conv_channels_last(TENSOR(T, src), TENSOR(T, dst), TENSO
         const int unit0 = z % (UNITS / TILE_UNITS) * TILE_UNITS, phase = z / (UNITS / TILE_UNITS);
         const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
         const int taps = td.count * th.count * tw.count;
-        const int rows = MIN(TILE_ROWS, GRID_ROWS - row0), q0 = segment * TILE_COLS, columns = MIN(TILE_COLS, GRID_W - q0);
+        const int rows = MIN(TILE_ROWS, GRID_ROWS - row0), q0 = segment * TILE_COLS, columns = MIN(TILE_COLS, ROW_W - q0);
         const int padded_m = MIN(TILE_M, M_PADDED - m0);
         const int channels_m = MIN(TILE_M, UNIT_GROUPS * M - m0);
-        const int valid = MIN(columns, (DST_W - PHASE_W(phase) + PHASES_W - 1) / PHASES_W - q0);
+        const int valid = SCATTERED ? columns : MIN(columns, (DST_W - PHASE_W(phase) + PHASES_W - 1) / PHASES_W - q0);
         // Whole register tiles are stored as they are finished; in place, where tiles overlap, all positions are in such
-        const int at_once = beta == 0, whole_q = IN_PLACE ? valid : valid / MR * MR;
+        const int at_once = beta == 0 && !SCATTERED, whole_q = IN_PLACE ? valid : valid / MR * MR;
         int shift[MAX_TAPS];
         for (int t = 0, tap = 0; t < td.count; ++t)
             for (int r = 0; r < th.count; ++r)
                 for (int s = 0; s < tw.count; ++s, ++tap) {
                     const int place = TAP_SHIFT_W < 0 ? (s + 1 - tw.count) * TAP_SHIFT_W : s * TAP_SHIFT_W;
-                    shift[tap] = ((t * MAX_TAPS_H + r) * COPIED + place) * X_CH;
+                    shift[tap] = (GATHERED ? tap * COPIED : (t * MAX_TAPS_H + r) * COPIED + place) * X_CH;
                 }
         for (int ch0 = 0; ch0 == 0 || ch0 < CH; ch0 += BLOCK_CH) {
             const int channels = MIN(BLOCK_CH, CH - ch0);
-#if !IN_PLACE
-            for (int i = 0; i < rows; ++i) {
-                const row_t at = find_row(row0 + i);
-                const int first = q0 * SRC_STEP_W + tw.offset + (TAP_SHIFT_W < 0 ? (tw.count - 1) * TAP_SHIFT_W : 0);
+            const int copied_ch = MIN(X_CH, TILE_UNITS * UNIT_CH - ch0);
+#if GATHERED
+            gather(x, src, td, th, tw, q0, columns, unit0 * UNIT_CH + ch0, copied_ch);
+#elif !IN_PLACE
+            const int first = q0 * SRC_STEP_W + tw.offset + (TAP_SHIFT_W < 0 ? (tw.count - 1) * TAP_SHIFT_W : 0);
+            for (int i = 0; i < rows; ++i)
                 for (int t = 0; t < td.count; ++t)
-                    for (int r = 0; r < th.count; ++r) {
-                        const int d = at.d * SRC_STEP_D + td.offset + t * TAP_SHIFT_D;
-                        const int h = at.h * SRC_STEP_H + th.offset + r * TAP_SHIFT_H;
-                        const int inside = d >= 0 && d < SRC_D && h >= 0 && h < SRC_H;
-                        const i64 row = at.n * (i64)S_N + d * (i64)S_D + h * (i64)S_H + unit0 * UNIT_CH + ch0;
-                        copy_pixels(x + ((i * MAX_TAPS_D + t) * MAX_TAPS_H + r) * (COPIED * X_CH), src, row, first,
-                                    inside ? SRC_W : 0, MIN(X_CH, TILE_UNITS * UNIT_CH - ch0));
-                    }
-            }
+                    for (int r = 0; r < th.count; ++r)
+                        copy_tap(x + ((i * MAX_TAPS_D + t) * MAX_TAPS_H + r) * (COPIED * X_CH), src, find_row(row0 + i), td, th,
+                                 t, r, first, 1, COPIED, unit0 * UNIT_CH + ch0, copied_ch);
 #endif
             for (int u = 0; u < TILE_UNITS; ++u) {
                 const i64 unit = (i64)phase * UNITS + unit0 + u;
@@ -122,9 +148,8 @@ KERNEL WG_SIZE(1, 1, 1) conv_channels_last(TENSOR(T, src), TENSOR(T, dst), TENSO
             }
         }
         for (int i = 0; i < rows; ++i) {
-            GLOBAL T *to = row_of(dst, find_row(row0 + i), phase, q0);
-            if (to == 0) continue;
-            to += unit0 * (UNIT_GROUPS * M) + m0;
+            GLOBAL T *to = SCATTERED ? 0 : row_of(dst, find_row(row0 + i), phase, q0);
+            if (to == 0 && !SCATTERED) continue;
             for (int q = at_once && channels_m % NR == 0 ? whole_q : 0; q < valid; ++q) {
 #if IN_PLACE
                 const int tile_q = q / MR * MR, again = q0 + tile_q > GRID_W - MR ? q0 + tile_q - (GRID_W - MR) : 0;
@@ -132,7 +157,13 @@ KERNEL WG_SIZE(1, 1, 1) conv_channels_last(TENSOR(T, src), TENSOR(T, dst), TENSO
 #else
                 const GLOBAL real *sums = c + (i * SUMS_COLS + q) * SUMS_M;
 #endif
-                GLOBAL T *pixel = to + q * (i64)TO_STEP;
+#if SCATTERED
+                to = row_of(dst, find_row((q0 + q) / GRID_W), phase, (q0 + q) % GRID_W);
+                if (to == 0) continue;
+                GLOBAL T *pixel = to + unit0 * (UNIT_GROUPS * M) + m0;
+#else
+                GLOBAL T *pixel = to + q * (i64)TO_STEP + unit0 * (UNIT_GROUPS * M) + m0;
+#endif
                 for (int u = 0; u < RUNS; ++u, pixel += RUN, sums += TILE_M) {
                     const int count = channels_m * (TILE_UNITS / RUNS);
                     int m = at_once && q < whole_q ? count / NR * NR : 0;

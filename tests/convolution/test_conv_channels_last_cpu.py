@@ -9,9 +9,10 @@ from helper import Case, check
 from test_conv_cpu import cpu, on_cpus, with_info
 
 from portadnn.problem import parse
-from portadnn_backends.engines.conv.cpu.channels_last import ENGINES, blocks_of
+from portadnn_backends.engines.conv.cpu import channels_last
+from portadnn_backends.engines.conv.cpu.channels_last_blocks import blocks_of, candidates
 
-(ENGINE,) = ENGINES
+(ENGINE,) = channels_last.ENGINES
 __all__ = ["cpu"]
 
 LINES = {
@@ -21,6 +22,10 @@ LINES = {
     "in place, strides": "forward x=f32:2x40x9x8 w=f32:24x40x1x1 y=f32:2x24x5x4 stride=2,2",
     "few pixels": "forward x=f32:1x24x2x3 w=f32:17x24x2x3 y=f32:1x17x1x1",
     "flipped, dilated": "forward x=f64:1x9x13x14 w=f64:10x9x3x2 y=f64:1x10x9x12 dilation=2,2 mode=convolution",
+    "short rows": "forward x=f32:3x20x9x13 w=f32:40x20x3x3:nhwc y=f32:3x40x5x7 padding=1,1 stride=2,2",
+    "short rows, three axes": "forward x=f32:2x17x5x6x7 w=f32:24x17x2x3x2 y=f32:2x24x3x3x4 padding=1,1,1 stride=2,2,2",
+    "short rows of a gradient": "backward_data dx=f32:3x40x9x7 w=f32:24x40x3x3 dy=f32:3x24x5x4 padding=1,1 stride=2,2",
+    "images in one row": "forward x=f32:5x16x3x3 w=f32:40x16x1x1 y=f32:5x40x3x3 beta=2",
     "groups in a vector": "forward x=f32:2x32x9x10 w=f32:32x4x3x3 y=f32:2x32x5x5 padding=1,1 stride=2,2 groups=8",
     "groups of one width": "forward x=f32:2x24x9x10 w=f32:24x8x3x3 y=f32:2x24x9x10 padding=1,1 groups=3",
     "groups of two widths": "forward x=f32:1x15x6x6 w=f32:60x5x3x3 y=f32:1x60x4x4 groups=3",
@@ -59,6 +64,24 @@ def test_every_vector_width(cpu, name, simd_width):
 def test_every_number_of_cores(cpu, cores):
     with with_info(cpu, schedule="cpu", compute_units=cores) as handle:
         check(handle, Case(problem_line("gradient")), engine=ENGINE)
+
+
+@on_cpus()
+@pytest.mark.parametrize("simd_width", [8, 16])
+@pytest.mark.parametrize(
+    "name", [name for name in LINES if "short rows" in name or "group" in name or "phases" in name]
+)
+def test_every_cut(cpu, name, simd_width, monkeypatch):
+    problem = parse(problem_line(name).partition(" beta")[0])
+    with with_info(cpu, schedule="cpu", simd_width=simd_width) as handle:
+        if ENGINE.why_not(problem, handle.info) is not None:
+            return
+        cuts = list(candidates(problem, handle.info))
+    assert {cut.gathered for cut in cuts} == {False, True}
+    for cut in {(cut.gathered, cut.scattered): cut for cut in cuts}.values():
+        monkeypatch.setattr(channels_last, "blocks_of", lambda problem, info, cut=cut: cut)
+        with with_info(cpu, schedule="cpu", simd_width=simd_width) as handle:
+            check(handle, Case(problem_line(name)), engine=ENGINE)
 
 
 @on_cpus()
