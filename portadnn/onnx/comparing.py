@@ -13,7 +13,8 @@ import numpy as np
 from ..errors import BadParam, DnnError
 from ..handle import Handle
 from ..tolerance import FEW, GROWTH
-from .running import load, run
+from .models import check_size, element_type, load
+from .running import run
 from .table import OPERATORS, Array, Node
 
 
@@ -61,11 +62,10 @@ def random_inputs(model: Any, dims: Mapping[str, int], seed: int = 0) -> dict[st
     Raises
     ------
     BadParam
-        No model, a dim that it does not have, or a size that is no whole number from 0 on.
+        No model, a dim that it does not have, a size that is no whole number from 0 on, or inputs that are no arrays
+        of numbers or larger than the host's memory.
     """
     graph, rng = load(model).graph, np.random.default_rng(seed)
-    from onnx import helper
-
     there = {dim.dim_param for one in graph.input for dim in one.type.tensor_type.shape.dim} - {""}
     for name, size in dims.items():
         if name not in there:
@@ -78,8 +78,9 @@ def random_inputs(model: Any, dims: Mapping[str, int], seed: int = 0) -> dict[st
         if one.name in known:
             continue
         kind = one.type.tensor_type
-        shape = [dim.dim_value or dims.get(dim.dim_param, 1) for dim in kind.shape.dim]
-        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type))
+        shape = tuple(dim.dim_value or dims.get(dim.dim_param, 1) for dim in kind.shape.dim)
+        check_size(shape, one.name)
+        dtype = element_type(kind.elem_type, one.name)
         if dtype.kind == "f" or dtype.name == "bfloat16":
             found[one.name] = rng.standard_normal(shape).astype(dtype)
         elif dtype.kind in "iub":
@@ -117,7 +118,7 @@ def compare(model: Any, inputs: Mapping[str, Any], handle: Handle, name: str = "
                 zip(outputs, wants if isinstance(wants, tuple) else (wants,), strict=False)
             ):
                 due = np.asarray(want)
-                message = _off(got, due, *_summed(node.op, place, wide, due))
+                message = _off(got, due, *_summed(node.op, place, wide, due)) if _is_float(got) else _unlike(got, due)
                 if message:
                     found.differences.append(NodeDifference(label, node.op, place, message))
 
@@ -126,8 +127,19 @@ def compare(model: Any, inputs: Mapping[str, Any], handle: Handle, name: str = "
 
 
 def _wide(value: Any) -> Any:
-    floats = isinstance(value, np.ndarray) and (value.dtype.kind == "f" or value.dtype.name == "bfloat16")
-    return value.astype(np.float64) if floats else value
+    return value.astype(np.float64) if isinstance(value, np.ndarray) and _is_float(value) else value
+
+
+def _is_float(array: Array) -> bool:  # of one byte there are only copies
+    return (array.dtype.kind == "f" and array.dtype.itemsize > 1) or array.dtype.name == "bfloat16"
+
+
+def _unlike(got: Array, want: Array) -> str:
+    """Return what is wrong with a result of no floating-point numbers; "" where nothing is."""
+    if got.shape != want.shape:
+        return f"dims {got.shape}, expected {want.shape}"
+    wrong = int((got != want).sum())
+    return f"{wrong} of {got.size} whole numbers differ" if wrong else ""
 
 
 def _summed(op: str, place: int, given: Sequence[Any], want: Array) -> tuple[float, float]:
@@ -150,11 +162,8 @@ def _largest(array: Array) -> float:
 
 def _off(got: Array, want: Array, count: float, size: float) -> str:
     """Return what is wrong with a result of sums of `count` numbers up to `size`; "" where nothing is."""
-    if got.shape != want.shape:
-        return f"dims {got.shape}, expected {want.shape}"
-    if got.dtype.kind in "iub" or not got.size:
-        wrong = int((got != want).sum())
-        return f"{wrong} of {got.size} whole numbers differ" if wrong else ""
+    if got.shape != want.shape or not got.size:
+        return _unlike(got, want)
     eps = 2.0**-7 if got.dtype.name == "bfloat16" else float(np.finfo(got.dtype).eps)
     with np.errstate(all="ignore"):
         error = np.abs(got.astype(np.float64) - want)

@@ -74,7 +74,7 @@ def _group_norm(node: Node, x: Array, scale: Array, bias: Array) -> Array:
 
 @onnx_operator("LayerNormalization", "RMSNormalization")
 def _layer_norm(node: Node, x: Array, scale: Array, bias: Array | None = None) -> Any:
-    axis = node.get("axis", -1) % x.ndim
+    axis = node.axis(node.get("axis", -1), x.ndim)
     outer, inner = x.shape[:axis], x.shape[axis:]
     rows = x.reshape(1, math.prod(outer), math.prod(inner))
     dims = (1, 1, math.prod(inner))
@@ -103,7 +103,7 @@ def _lrn(node: Node, x: Array) -> Array:
 
 @onnx_operator("Softmax", "LogSoftmax")
 def _softmax(node: Node, x: Array) -> Array:
-    axis = node.get("axis", -1 if node.opset >= 13 else 1) % max(x.ndim, 1)
+    axis = node.axis(node.get("axis", -1 if node.opset >= 13 else 1), x.ndim)
     last = x.shape[axis + 1 :] if node.opset >= 13 else ()
     count = x.shape[axis] if node.opset >= 13 else math.prod(x.shape[axis:])
     dims = (math.prod(x.shape[:axis]), count, math.prod(last))
@@ -217,7 +217,7 @@ def _reduce(node: Node, x: Array, axes: Array | None = None) -> Array:
     chosen = node.get("axes") if axes is None else axes.tolist()
     if not chosen and node.get("noop_with_empty_axes", 0):
         return x
-    reduced = {axis % max(x.ndim, 1) for axis in chosen} if chosen else set(range(x.ndim))
+    reduced = {node.axis(axis, x.ndim) for axis in chosen} if chosen else set(range(x.ndim))
     kept = tuple(1 if axis in reduced else size for axis, size in enumerate(x.shape))
     shape = kept if node.get("keepdims", 1) else tuple(s for axis, s in enumerate(x.shape) if axis not in reduced)
     front = (1,) * max(3 - x.ndim, 0)
@@ -288,8 +288,10 @@ def _dropout(node: Node, x: Array, ratio: Array | None = None, training: Array |
 
 
 @onnx_operator("Identity")
-def _identity(node: Node, x: Array) -> Array:
-    return x
+def _identity(node: Node, x: Any) -> Array:
+    if not isinstance(x, (np.ndarray, np.generic)):
+        raise node.refuse("what is no tensor")
+    return np.asarray(x)
 
 
 def _within(place: Array, size: int, padding: str, corners: int) -> Array:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..errors import BadParam, NotSupported
+from ..errors import BadParam, DnnError, NotSupported
 from ..handle import Handle
 from . import layers, recurrent, windows
 from .evaluator import evaluator
+from .models import element_type, library, load, tensor
 from .table import OPERATORS, Array, Node
 
 _FAMILIES = (layers, recurrent, windows)  # whose import fills the table
@@ -22,38 +22,6 @@ Look = Callable[[Node, str, Sequence[Any], Sequence[Array]], None]
 def operators() -> tuple[str, ...]:
     """Return the names of the operators that portadnn computes."""
     return tuple(sorted(OPERATORS))
-
-
-def _onnx() -> Any:
-    try:
-        import onnx
-        import onnx.numpy_helper
-    except ModuleNotFoundError:
-        raise NotSupported("onnx is not installed; try: pip install onnx") from None
-    return onnx
-
-
-def load(model: Any) -> Any:
-    """Return a model: itself, or what a file holds.
-
-    Raises
-    ------
-    BadParam
-        It is no model, or the file is none.
-    OSError
-        It cannot be read.
-    """
-    onnx = _onnx()
-    if isinstance(model, onnx.ModelProto):
-        return model
-    if not isinstance(model, (str, os.PathLike)):
-        raise BadParam(argument="model", expected="an onnx.ModelProto or a file", got=type(model).__name__)
-    try:
-        return onnx.load(os.fspath(model))
-    except OSError:
-        raise
-    except Exception as error:  # protobuf's own kinds
-        raise BadParam(argument="model", expected="an ONNX model", got=f"{model}: {error}") from None
 
 
 def lacking(model: Any) -> dict[str, int]:
@@ -74,7 +42,7 @@ def lacking(model: Any) -> dict[str, int]:
     counts: dict[str, int] = {}
     for node in load(model).graph.node:
         if node.domain not in ("", "ai.onnx") or node.op_type not in OPERATORS:
-            name = f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
+            name = f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else f"{node.op_type}"
             counts[name] = counts.get(name, 0) + 1
     return counts
 
@@ -108,32 +76,37 @@ def run(
     NotSupported
         Operators or forms of them that portadnn does not have, by name; onnx is not installed.
     BadParam
-        No model; another number of inputs, none of a name, or one of another type or of other dims.
+        No model; nodes that cannot be computed, as they read what comes later or their inputs do not fit; another
+        number of inputs, none of a name, or one of another type or of other dims.
     """
     if others not in ("refuse", "numpy"):
         raise BadParam(argument="others", expected="refuse or numpy", got=others)
-    onnx, model = _onnx(), load(model)
+    onnx, model = library(), load(model)
     missing = lacking(model)
     if missing and others == "refuse":
         raise NotSupported(
             f"operators that portadnn does not have: {', '.join(missing)} (others='numpy' computes them)"
         )
-    values = _given(onnx, model.graph, inputs)
+    values = _given(model.graph, inputs)
     opened = backend if isinstance(backend, Handle) else Handle(backend)
     opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 1)
     try:
         for number, node in enumerate(model.graph.node):
             name = node.name or f"{number}:{node.op_type}"
+            if absent := [one for one in node.input if one not in values]:
+                raise BadParam(argument=f"node {name}", expected="results of nodes before it", got=absent[0])
             if not _compute(onnx, opened, node, opset, values, look, name, others):
                 _compute_by_numpy(onnx, model, node, values, name)
+        if absent := [output.name for output in model.graph.output if output.name not in values]:
+            raise BadParam(argument="model", expected="outputs that nodes compute", got=absent[0])
         return [values[output.name] for output in model.graph.output]
     finally:
         if not isinstance(backend, Handle):
             opened.close()
 
 
-def _given(onnx: Any, graph: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
-    values = {one.name: onnx.numpy_helper.to_array(one) for one in graph.initializer}
+def _given(graph: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+    values = {one.name: tensor(one) for one in graph.initializer}
     names = [one.name for one in graph.input if one.name not in values]
     if isinstance(inputs, (str, bytes)) or not isinstance(inputs, (Mapping, Sequence)):
         raise BadParam(argument="inputs", expected="arrays by name, or in a list", got=type(inputs).__name__)
@@ -147,20 +120,23 @@ def _given(onnx: Any, graph: Any, inputs: Mapping[str, Any] | Sequence[Any]) -> 
         raise BadParam(argument="inputs", expected=f"names of inputs: {', '.join(names)}", got=str(strange[0]))
     infos = {one.name: one.type for one in graph.input}
     sizes: dict[str, int] = {}
-    given = {name: _checked(onnx, name, value, infos.get(name), sizes) for name, value in inputs.items()}
+    given = {name: _checked(name, value, infos.get(name), sizes) for name, value in inputs.items()}
     return {**values, **given, "": None}
 
 
-def _checked(onnx: Any, name: str, value: Any, declared: Any, sizes: dict[str, int]) -> Array:
+def _checked(name: str, value: Any, declared: Any, sizes: dict[str, int]) -> Array:
     """Return an input as an array of the declared type and dims; `sizes` are those of open dims, by name."""
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # lists of different lengths
+        raise BadParam(argument=f"inputs[{name!r}]", expected="an array", got=f"{error}") from None
     kind = None if declared is None or not declared.HasField("tensor_type") else declared.tensor_type
     if kind is None or not kind.elem_type:
         return array
-    dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
+    dtype = element_type(kind.elem_type, f"inputs[{name!r}]")
     if not isinstance(value, (np.ndarray, np.generic)) and array.dtype.kind in "biuf":
         array = array.astype(dtype)
-    if array.dtype != dtype and kind.elem_type != onnx.TensorProto.BFLOAT16:
+    if array.dtype != dtype and dtype.name != "bfloat16":
         raise BadParam(argument=f"inputs[{name!r}].dtype", expected=str(dtype), got=str(array.dtype))
     if kind.HasField("shape"):
         dims = [dim.dim_value if dim.HasField("dim_value") else dim.dim_param or None for dim in kind.shape.dim]
@@ -182,14 +158,19 @@ def _compute(
     if implementation is None:
         return False
     given = [values[one] for one in node.input]
-    attributes = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
-    asked = Node(handle, node.op_type, attributes, tuple(bool(one) for one in node.output), opset)
     try:
+        attributes = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+        asked = Node(handle, node.op_type, attributes, tuple(bool(one) for one in node.output), opset)
         outputs = implementation(asked, *given)
     except NotSupported:
         if others == "refuse":
             raise
         return False
+    except (DnnError, MemoryError):
+        raise
+    except Exception as error:  # of inputs and attributes that do not fit, wherever that shows
+        got = f"{type(error).__name__}: {error}"
+        raise BadParam(argument=f"node {name}", expected=f"what {node.op_type} takes", got=got) from error
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
     if look is not None:
         look(asked, name, given, outputs)
@@ -206,17 +187,18 @@ def _compute_by_numpy(onnx: Any, model: Any, node: Any, values: dict[str, Any], 
         The evaluator fails.
     """
     make = onnx.helper
-    there = {one: values[one] for one in (*node.input, *_read_inside(node)) if one and one in values}
-    infos = [make.make_tensor_value_info(n, make.np_dtype_to_tensor_dtype(v.dtype), v.shape) for n, v in there.items()]
-    outputs = [make.make_empty_tensor_value_info(one) for one in node.output if one]
-    graph = make.make_graph([node], "one", infos, outputs)
-    alone = make.make_model(graph, opset_imports=model.opset_import, functions=model.functions)
+    names = [one for one in node.output if one]
     try:
+        there = {one: values[one] for one in (*node.input, *_read_inside(node)) if one and one in values}
+        kinds = {one: make.np_dtype_to_tensor_dtype(value.dtype) for one, value in there.items()}
+        infos = [make.make_tensor_value_info(one, kinds[one], value.shape) for one, value in there.items()]
+        graph = make.make_graph([node], "one", infos, [make.make_empty_tensor_value_info(one) for one in names])
+        alone = make.make_model(graph, opset_imports=model.opset_import, functions=model.functions)
         results = evaluator(alone).run(None, there)
+        values.update(zip(names, results, strict=True))
     except Exception as error:  # whatever NumPy and the evaluator raise
         told = f"{type(error).__name__}: {error}"
         raise NotSupported(f"node {name}: ONNX's reference evaluator cannot compute {node.op_type}: {told}") from error
-    values.update(zip([one for one in node.output if one], results, strict=True))
 
 
 def _read_inside(node: Any) -> Iterator[str]:

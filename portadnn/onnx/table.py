@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import NotSupported
+from ..errors import BadParam, NotSupported
 from ..handle import Handle
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -43,6 +43,19 @@ class Node:
         """Return an attribute."""
         found = self.attributes.get(name, usual)
         return found.decode() if isinstance(found, bytes) else found
+
+    def axis(self, axis: int, rank: int) -> int:
+        """Return an axis as counted from the first one.
+
+        Raises
+        ------
+        BadParam
+            There is no such axis.
+        """
+        rank = max(rank, 1)
+        if not -rank <= axis < rank:
+            raise BadParam(argument=f"ONNX {self.op}: axis", expected=f"from {-rank} to {rank - 1}", got=axis)
+        return axis % rank
 
     def put(self, array: Array) -> Any:
         """Return an array on the device."""

@@ -8,6 +8,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from ..._io.outside import open_regular
+from ...errors import BadParam, DnnError
 from .shrink import told
 
 SHOWN = 5
@@ -32,7 +34,6 @@ def onnx(
     by ONNX's reference evaluator. Exits with 0 where all nodes are right, with 1 where one is off.
     """
     from ...diff import Target
-    from ...errors import BadParam
     from ...onnx import compare, lacking, random_inputs
     from .run import working_targets
 
@@ -45,7 +46,7 @@ def onnx(
             sizes[name] = int(size)
         for op, count in lacking(model).items():
             typer.echo(f"not portadnn's: {count} x {op}")
-        given = dict(np.load(inputs)) if inputs is not None else random_inputs(model, sizes, seed)
+        given = _arrays(inputs) if inputs is not None else random_inputs(model, sizes, seed)
         names = [word for text in targets or () for word in text.split(",")] or list(working_targets())
         wrong = False
         for target in map(Target.parse, names):
@@ -59,6 +60,17 @@ def onnx(
                 typer.echo("  all are right")
             wrong = wrong or bool(found.differences)
     raise typer.Exit(1 if wrong else 0)
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    """Return what numpy.savez wrote."""
+    try:
+        with open_regular(path, "--inputs") as stream, np.load(stream, allow_pickle=False) as found:
+            return dict(found)
+    except (OSError, MemoryError, DnnError):
+        raise
+    except Exception as error:  # of zip files and headers: of many kinds
+        raise BadParam(argument="--inputs", expected="a file of numpy.savez", got=f"{path}: {error}") from None
 
 
 def mount(app: typer.Typer) -> None:
