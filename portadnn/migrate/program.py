@@ -365,6 +365,7 @@ class Unit:
     classes: list[Class] = field(default_factory=list)
     variables: list[Declare] = field(default_factory=list)
     defaults: list[tuple[str, str, tuple[Parameter, ...]]] = field(default_factory=list)
+    prototypes: list[tuple[str, str]] = field(default_factory=list)  # functions that return pointers, with the types
     aliases: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, str] = field(default_factory=dict)
     includes: list[str] = field(default_factory=list)
@@ -379,5 +380,6 @@ class Unit:
     chosen: frozenset[str] = frozenset()  # enumerators of cuDNN that templates, or macros in capitals, are given
     numbers: frozenset[tuple[str, str]] = frozenset()  # names for float or double, where some stand for double
     doubled: frozenset[str] = frozenset()  # templates given double, ``M(X)`` of macros, ``M()`` of those that do it
+    halved: frozenset[str] = frozenset()  # templates with the type of half precision that they are given
     floated: frozenset[str] = frozenset()  # class templates that are instantiated for float
     around: Around = field(default_factory=Around, repr=False, compare=False)

@@ -6,6 +6,7 @@ it, and which (with a minus) are not. ``styles_files.txt`` holds programs of sev
 macros, variables of other files and tables of modes, ``styles_scalars.txt`` scalars that reach calls through objects,
 ``styles_sources.txt`` loops around functions, classes that are graphs, and results of Find in Python,
 ``styles_choices.txt`` types and modes that a branch, a template's parameter or a table chooses,
+``styles_records.txt`` constants that records, setters, headers and other files give,
 ``styles_graphs.txt`` graphs whose modes, heuristics and attributes come from elsewhere,
 ``styles_python.txt`` bindings of CuPy and others, ``styles_embedded.txt`` sources inside of templates, of Cython, Go
 and notebooks.
@@ -34,6 +35,7 @@ PROGRAMS = [
         "styles_python.txt",
         "styles_choices.txt",
         "styles_embedded.txt",
+        "styles_records.txt",
     )
     for part in re.split(r"^=== ", (FOLDER / name).read_text(), flags=re.MULTILINE)[1:]
 ]

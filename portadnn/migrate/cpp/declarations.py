@@ -331,6 +331,8 @@ class Declarations:
             said = declared(self.context, child)
             if said.function is not None and not said.value:
                 self._prototype(said, owner)
+                if "*" in said.stars and said.name:
+                    self.unit.prototypes.append((said.name, type_of(self.context, node, said.stars)))
         before = len(self.unit.functions)
         variables = self.variables(node)
         if not self.inside and len(self.unit.functions) == before:

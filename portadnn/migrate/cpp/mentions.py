@@ -177,8 +177,15 @@ def floated(mask: bytes) -> frozenset[str]:
 
 
 _DOUBLE = re.compile(rb"\b([A-Za-z_]\w*)\s*<\s*((?:[\w:]+\s*,\s*)*)double\s*[,>]")
+_HALF = re.compile(rb"\b([A-Za-z_]\w*)\s*<\s*(half|__half|float16|(?:\w+::)*(?:Half|float16|half))\s*>")
 _INSTANCE = re.compile(rb"\btemplate\s+(?:class|struct)\s+(?:\w+::)*(\w+\s*<[^;{}()]*<\s*double\s*>[^;{}()]*>)\s*;")
 _INSTANTIATING = re.compile(rb"^[ \t]*(\w*INST\w*)[ \t]*\([ \t]*([A-Za-z_]\w*)", re.IGNORECASE | re.MULTILINE)
+
+
+def halved(mask: bytes) -> frozenset[str]:
+    """Return the templates of one parameter that are given a type of half precision, as they are written."""
+    found = _HALF.finditer(mask) if b"alf" in mask or b"float16" in mask else ()
+    return frozenset(f"{match[1].decode()}<{match[2].decode()}>" for match in found)
 
 
 def doubled(mask: bytes) -> frozenset[str]:

@@ -20,7 +20,7 @@ from .expansion import LONGEST_MACRO, Expander, Foreign, Template, unfolded
 from .lists import unrolled
 from .macros import Macros
 from .mending import mend
-from .mentions import MOST, doubled, floated, given_to_templates, mentions, named, numbers, suppressions
+from .mentions import MOST, doubled, floated, given_to_templates, halved, mentions, named, numbers, suppressions
 from .parsing import parse
 from .pointers import pointed
 from .sheet import Variant, base, variants
@@ -159,6 +159,7 @@ class _Reading:
         unit.chosen = given_to_templates(self.text.mask)
         unit.numbers = numbers(bytes(mask))
         unit.floated = floated(self.text.mask)
+        unit.halved = halved(self.text.mask)
         unit.doubled = doubled(self.text.mask) | {
             f"{macro.name}()" for macro in self.prepared.macros if _for_double(self.text.mask[macro.start : macro.end])
         }
@@ -209,5 +210,6 @@ def _add(unit: Unit, other: Unit) -> None:
     classes = {(c.name, c.span.start) for c in unit.classes}
     unit.classes += [c for c in other.classes if (c.name, c.span.start) not in classes]
     unit.defaults += [d for d in other.defaults if d not in unit.defaults]
+    unit.prototypes += other.prototypes
     for name, target in other.aliases.items():
         unit.aliases.setdefault(name, target)

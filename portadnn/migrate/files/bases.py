@@ -75,6 +75,30 @@ def _calling(units: Iterable[Unit], names: Collection[bytes]) -> set[str]:
     }
 
 
+def externs(units: Iterable[Unit]) -> frozenset[str]:
+    """Return the scalars of files that are declared, and that none of the units gives a value."""
+    units = list(units)
+    given = {variable.name for unit in units for variable in unit.variables if variable.value is not None}
+    return frozenset(
+        variable.name
+        for unit in units
+        for variable in unit.variables
+        if variable.value is None
+        and not variable.array
+        and _SCALAR.search(variable.type)
+        and variable.name not in given
+    )
+
+
+def giving(sources: Sequence[Found], names: frozenset[str]) -> list[Found]:
+    """Return the sources that give such scalars a value."""
+    if not names:
+        return []
+    alternatives = b"|".join(re.escape(_simple(name).encode()) for name in sorted(names))
+    pattern = re.compile(rb"\b(?:float|double)\b[^;(){}]{0,120}?\b(?:" + alternatives + rb")\s*[={]")
+    return [source for source in sources if pattern.search(_text_of(source))]
+
+
 def making(sources: Sequence[Found], names: frozenset[str]) -> list[Found]:
     """Return the sources that make objects of such classes by ``new``, or with a template that is given the class."""
     if not names:

@@ -20,7 +20,7 @@ from ..frontend.methods import GRAPH_TYPE
 from ..libraries import is_library
 from ..limits import HARD, KEPT, LEAST, MEMORY, NONE, Limits, end_beyond
 from ..program import Skipped, Unit
-from .bases import bases_of, defining, making, owners_of, scaled
+from .bases import bases_of, defining, externs, giving, making, owners_of, scaled
 from .copies import copied
 from .discover import Found
 from .embedded import code
@@ -199,8 +199,10 @@ def read_all(
         found |= {one.name: one for one in looks(headers, version, jobs, asked)}
     made = scaled(_units(found), bound.names)
     makers = making([s for s in sources if s.kind == "c++" and found[s.shown].unit is None], made)
+    outside = externs(_units(found))
+    makers += giving([s for s in sources if s.kind == "c++" and found[s.shown].unit is None], outside)
     if makers:
-        asked = Bound(frozenset(name.encode() for name in made))
+        asked = Bound(frozenset(name.encode() for name in made | outside))
         found |= {one.name: one for one in looks(makers, version, jobs, asked)}
     return list(found.values())
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from ..program import Expression, Function, Invocation, Lambda, Member, Name
 from ..values import UNKNOWN, Value, known, unknown
 from . import types
+from .constants import OTHERS
 from .index import Known
 from .library_calls import LibraryCalls
 from .memory import Frame, is_enumeration
@@ -27,14 +28,10 @@ class Binding(LibraryCalls):
         function = called.function
         type_ = function.parameters[place].type
         if not is_enumeration(type_):
-            numbers = self.numbers_given.of_parameter(called, place) if self.is_scalar(type_) else ()
+            numbers = self.given.numbers_of_parameter(called, place) if self.is_scalar(type_) else ()
             return self.one_of_numbers(numbers, type_)
-        names = self.index.given.constants_given(function, place)
-        if not any(names):
-            return None
-        default = function.parameters[place].default
-        values = [known(name) for name in names if name] + ([] if "" not in names else [UNKNOWN])
-        return self.joined([*values, *([] if default is None else [self.evaluate(default)])])
+        names = self.given.names_of_parameter(called, place)
+        return self.joined(UNKNOWN if name == OTHERS else known(name) for name in names) if names else None
 
     def forget_length(self, value: Value) -> None:
         """Note that a container was given to a function that is not followed: an empty one to be filled."""

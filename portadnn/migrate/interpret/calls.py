@@ -78,6 +78,8 @@ class Calls(Binding):
         key = str(value.data)
         if value.kind == "unknown" and key in self.lambdas:
             return self.call_lambda(key, call)
+        if several := self._functions_in(value):
+            return self._any_of(several, call, use)
         class_ = self.class_at(key) if value.kind in ("unknown", "pointer") else None
         if class_ is not None:
             found = fitting(self.index.found_methods(class_.name, "operator()"), len(call.arguments))
@@ -116,8 +118,14 @@ class Calls(Binding):
             return self.indirect_call(call, pointed, use)
         local = self.frame.path_of(full_name)
         given = self.state.variables.get(local) if local is not None else None
+        if given is None and self.frame.this_class and (member := self.variable(full_name)) is not None:
+            given = self.state.variables.get(member)
         if given is not None and given.kind == "unknown" and given.data in self.lambdas:
             return self.call_lambda(str(given.data), call)
+        if given is not None and (several := self._functions_in(given)):
+            return self._any_of(several, call, use)
+        if given is not None and (handed := self._meant_by(given, len(call.arguments))):
+            return self._follow_any(handed, call, "")
         if local is not None:
             overloaded = self.overloaded("operator()", call.callee, call)
             if overloaded is not None:
@@ -128,10 +136,32 @@ class Calls(Binding):
         found = self._candidates(full_name, name, len(call.arguments))
         if found:
             before = call.text.partition("(")[0]
-            self.template_given = before if "<" in before and found[0].function.template else ""
+            self.template_given = _arguments_of(before, found[0])
             this = self.frame.this if found[0].function.owner else ""
             return self._follow_any(found, call, this)
         return self.outside(call, full_name, use)
+
+    def _functions_in(self, value: Value) -> list[str]:
+        """Return the library's functions of which a value is one, as ``?:`` chooses it; none where it may be others."""
+        names = [types.simple(str(option.data)) for option in value.options if option.kind == "unknown"]
+        known = len(names) == len(value.options) and all(name in mapping.table().functions for name in names)
+        return names if known else []
+
+    def _any_of(self, names: Sequence[str], call: Invocation, use: str) -> Value:
+        """Follow a call of one of several functions of a library, each from the same state."""
+        before, ends, values = self.state, [], []
+        for name in names:
+            self.state = before.copy()
+            values.append(self.indirect_call(call, name, use))
+            ends.append(self.state)
+        self.state = meet(ends)
+        return self.joined(values)
+
+    def _meant_by(self, given: Value, count: int) -> list[Known]:
+        """Return the functions of the program that a variable stands for, where one was handed in."""
+        if given.kind != "unknown" or not isinstance(given.data, str) or not types.simple(given.data).isidentifier():
+            return []
+        return fitting(self.index.free_functions(types.simple(given.data)), count)
 
     def _own(self, full_name: str, name: str, call: Invocation) -> list[Known]:
         """Return what ``Library::cudnnCreate`` means where it is a method of the program's, with the library's name."""
@@ -415,6 +445,14 @@ def _takes(name: str, written: str, call: Invocation) -> bool:
     if name == written or declared is None:
         return True
     return any(len(parameters) == len(call.arguments) for parameters in declared.signatures)
+
+
+def _arguments_of(written: str, called: Known) -> str:
+    """Return a template's name with its arguments, as a call has it: a function's, or the class's of a static one."""
+    owner, _, name = written.rpartition("::")
+    if called.function.template and "<" in written:
+        return written
+    return owner if "<" in owner and "<" not in name and called.function.owner else ""
 
 
 _NOTHING: tuple[str | None, Value | None] = (None, None)

@@ -53,7 +53,7 @@ class Walk(Statements):
         for group in sorted(groups, key=lambda group: group[0].function.name != "main"):
             self._group(group)
             for known in group:
-                self._for_double(known)
+                self._for_others(known)
         for name, file in self._classes():
             self._class(name, file)
         left = [known for known in self.index.all if known.leads]
@@ -175,7 +175,7 @@ class Walk(Statements):
         if this:
             self.types[this] = known.function.owner
         self._guarded(known, this)
-        self._for_double(known)
+        self._for_others(known)
 
     def _template(self, known: Known) -> tuple[str, tuple[str, ...]]:
         """Return the name and the parameters of the template that a function is: its own, or its class's if static."""
@@ -190,12 +190,12 @@ class Walk(Statements):
         floated = self.index.floated(name, template) if template else ""
         return f"{name}{floated}" if floated else ""
 
-    def _for_double(self, known: Known) -> None:
-        """Follow a function template once more for double, where the program has it for that."""
+    def _for_others(self, known: Known) -> None:
+        """Follow a function template once more for double and half, where the program has it for those."""
         name, template = self._template(known)
-        if not self._is_method(known) and (doubled := self.index.doubled(name, template)):
+        for given in () if self._is_method(known) else self.index.instances(name, template):
             self._start(known)
-            self.template_given = f"{name}{doubled}"
+            self.template_given = f"{name}{given}"
             self._guarded(known, "")
 
     def _guarded(self, known: Known, this: str) -> Value:
@@ -241,8 +241,9 @@ class Walk(Statements):
                 of = self.specialized
                 self._sequence(name, [m for m in chosen if m.function.of in (of, "")], f"{name}{floated}")
             self.specialized = ""
-            if class_ is not None and (doubled := self.index.doubled(name, class_.template)):
-                self._sequence(name, [m for m in chosen if m.function.of in ("double", "")], f"{name}{doubled}")
+            for given in () if class_ is None else self.index.instances(name, class_.template):
+                fitting_ = ("", types.template_argument(given))
+                self._sequence(name, [m for m in chosen if m.function.of in fitting_], f"{name}{given}")
         self.preferred = frozenset()
         handed = self._handed(name, methods)
         if handed:
@@ -310,7 +311,7 @@ class Walk(Statements):
             if value is not None and _comes_later(value, type_):
                 self.state.variables[path] = unknown(path, type_)
             elif value is not None and self.is_scalar(type_) and value.kind in ("known", "one of"):
-                given = self.one_of_numbers(self.numbers_given.of_member(owner, name), type_)
+                given = self.one_of_numbers(self.given.numbers_of_member(owner, name), type_)
                 self.state.variables[path] = value if given is None else self.joined([value, given])
         own = numbers_given([known.function])
         has_flags = False

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..program import Class, Constant, Expression, Function, Name, Unit
+from ..program import Expression, Function, Name, Unit
 from . import types
-from .parts import assigned_names, declarations, enumerators, given_arguments, given_members, numbers_in, pointed_at
+from .parts import assigned_names, declarations, given_arguments, given_members, pointed_at
 
 
 @dataclass
@@ -17,15 +16,11 @@ class Given:
 
     units: Sequence[Unit]
     functions: Sequence[Function]
-    classes: Mapping[str, list[tuple[Class, str]]]  # by name, with their files
     _assigned: dict[int, frozenset[str]] = field(default_factory=dict)
     _assigned_members: dict[int, frozenset[str]] = field(default_factory=dict)
-    _given: dict[tuple[str, str], set[str]] | None = None
     _expressions: dict[tuple[str, str], list[tuple[Expression, Function]]] | None = None
     _passed: dict[tuple[str, int], list[Expression]] | None = None
     _pointed: frozenset[str] | None = None
-    _holders: Counter[str] | None = None  # how many classes have a member of a name
-    _arguments: dict[tuple[int, int], set[str]] = field(default_factory=dict)
 
     def assigned(self, unit: Unit) -> frozenset[str]:
         """Return the names of the variables that some function of a unit sets."""
@@ -56,23 +51,6 @@ class Given:
             self._pointed = pointed.union(*(unit.left_out for unit in self.units))
         return name in self._pointed
 
-    def constants_of(self, class_name: str, member: str) -> tuple[str, ...]:
-        """Return the enumerators that the program gives a member of a class; none where it gives it anything else."""
-        given = self._enumerators()
-        found = given.get((class_name, member), set()) | given.get(("", member), set())
-        return () if "" in found else tuple(sorted(found))
-
-    def algorithms_of(self, class_name: str, member: str) -> tuple[str, ...]:
-        """Return the algorithms by name that the program gives a member of a class, among whatever else."""
-        given = self._enumerators()
-        found = set(given.get((class_name, member), ()))
-        if self._holders is None:
-            first = (some[0][0] for some in self.classes.values())
-            self._holders = Counter(name for class_ in first for name in {one.name for one in class_.members})
-        if self._holders[member] == 1:
-            found |= given.get(("", member), set())
-        return tuple(sorted(name for name in found if "_ALGO_" in name or name.startswith("miopenConv")))
-
     def only_given(self, class_name: str, member: str) -> Expression | None:
         """Return what a member of a class is given where the program gives it one thing, in one place.
 
@@ -89,10 +67,6 @@ class Given:
             return only
         passed = self.given_to(function, places[0])
         return passed[0] if len(passed) == 1 else None if passed else function.parameters[places[0]].default
-
-    def numbers_of(self, variable: str) -> list[Constant]:
-        """Return the numbers that functions set a variable of a file to, among whatever else."""
-        return [number for value, _ in self._every().get(("::", variable), ()) for number in numbers_in(value)]
 
     def _every(self) -> dict[tuple[str, str], list[tuple[Expression, Function]]]:
         """Return all that functions give members and variables."""
@@ -114,19 +88,3 @@ class Given:
                         self._passed.setdefault((name, i), []).append(argument)
         name = types.simple(function.owner if function.kind == "constructor" else function.name)
         return self._passed.get((name, place), [])
-
-    def _enumerators(self) -> dict[tuple[str, str], set[str]]:
-        if self._given is None:
-            self._given = {}
-            for function in self.functions:
-                for owner, name, value in given_members(function):
-                    found = self._given.setdefault((types.simple(owner), name), set())
-                    found.update(enumerators(value))
-        return self._given
-
-    def constants_given(self, function: Function, place: int) -> tuple[str, ...]:
-        """Return the enumerators of a library that the program's calls give a parameter; "" among them for others."""
-        key = id(function), place
-        if key not in self._arguments:
-            self._arguments[key] = {name for one in self.given_to(function, place) for name in enumerators(one)}
-        return tuple(sorted(self._arguments[key]))

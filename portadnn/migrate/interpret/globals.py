@@ -9,6 +9,7 @@ from ..model import symbols
 from ..program import Braces, Declare, Expression, Name, Unit
 from ..values import POSSIBLY, UNKNOWN, Value, join, known, unknown
 from . import types
+from .constants import OTHERS
 from .memory import Frame, Memory, is_enumeration
 from .parts import enumerators, has_calls
 
@@ -114,12 +115,12 @@ class Globals(Memory):
         if types.bare(declared.type) in ("float", "double") and not declared.array:
             first = self.evaluate(declared.value) if declared.value is not None else value
             numbers = [first] if first.kind == "known" and first.data else []
-            numbers += [self.evaluate(number) for number in self.index.given.numbers_of(declared.name)]
+            numbers += [self.evaluate(number) for number in self.given.numbers_of_variable(declared.name)]
             return join([*(self.cast(one, declared.type) for one in numbers), POSSIBLY]) if numbers else value
         if declared.value is None or not is_enumeration(declared.type):
             return value
-        names = {*enumerators(declared.value), *self.index.given.constants_of("::", declared.name)}
-        return value if "" in names else join([*map(known, sorted(names)), POSSIBLY])
+        names = {*enumerators(declared.value), *self.given.names_of_variable(declared.name)} - {OTHERS}
+        return join([*map(known, sorted(names)), POSSIBLY]) if names else value
 
     def _first_length(self, path: str, declared: Declare) -> None:
         """Note how long an array of the file is."""

@@ -14,7 +14,7 @@ from ..program import Braces, Class, Constant, Declare, Function, Name, Paramete
 from . import types
 from .given import Given
 from .nearby import Nearby
-from .parts import declarations, given_members, numbers_in, pointed_at
+from .parts import declarations, given_members, named_arguments, numbers_in, pointed_at
 
 _DEEPEST_OBJECT = 2
 _FEW = 4
@@ -89,7 +89,7 @@ class Index:
                 self.functions.setdefault(types.simple(function.name), []).append(known)
                 if function.owner:
                     self.methods.setdefault(types.simple(function.owner), []).append(known)
-        self.given = Given(self.units, [known.function for known in self.all], self.classes)
+        self.given = Given(self.units, [known.function for known in self.all])
         self._mark_leading()
 
     def _add_class(self, name: str, class_: Class, file: str) -> None:
@@ -187,6 +187,17 @@ class Index:
         found = ((one.removeprefix(name), file) for one, file in said)
         fitting_ = sorted(pair for pair in found if len(types.template_arguments(pair[0])) == count)
         return Nearby(fitting_, lambda pair: pair[1]).of(self.here)[0][0] if fitting_ else ""
+
+    def halved(self, name: str, template: tuple[str, ...]) -> str:
+        """Return a template's argument for half precision, if the program has it for that."""
+        if len(template) != 1 or template[0].split()[0] not in ("typename", "class"):
+            return ""
+        found = sorted(one for unit in self.units for one in unit.halved if one.startswith(f"{name}<"))
+        return found[0].removeprefix(name) if found else ""
+
+    def instances(self, name: str, template: tuple[str, ...]) -> list[str]:
+        """Return a template's arguments for which it is followed once more: for double, and for half precision."""
+        return [given for given in (self.doubled(name, template), self.halved(name, template)) if given]
 
     def floated(self, name: str, template: tuple[str, ...]) -> str:
         """Return a class template's argument for float, if the program instantiates it for that, and not for double."""
@@ -358,6 +369,7 @@ class Index:
             names = {types.simple(self.resolved(types.simple(name))) for name in known.function.calls}
             names |= {types.simple(name) for name, _, _ in known.function.initializers}
             names |= self._made(known)
+            names |= {name for name in named_arguments(known.function) if name in self.functions}
             for name in names:
                 callers.setdefault(name, []).append(known)
             handed_to = types.simple(known.function.name) in handed and not names.isdisjoint(

@@ -13,9 +13,9 @@ from ..model.state import State, Thing, unified
 from ..program import Class, Constant, Declare, Expression, Function, Unit
 from ..values import POSSIBLY, UNKNOWN, Value, items, join, known, thing, unknown
 from . import types
+from .constants import OTHERS, ConstantsGiven
 from .index import Index
 from .kept import KeptSettings, is_chosen
-from .numbers import NumbersGiven
 from .parts import has_calls
 
 _SYMBOLIC = re.compile(r"\[(?!-?\d+\]|=)[^\[\]]*\]")  # of a map, [=key] is an entry that is known
@@ -81,7 +81,7 @@ class Memory:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self.numbers_given = NumbersGiven(index)
+        self.given = ConstantsGiven(index)
         self.state = State()
         self.types: dict[str, str] = {}
         self.children: dict[str, dict[str, None]] = {}
@@ -134,16 +134,16 @@ class Memory:
         if _ENUMERATION.match(types.bare(type_)):
             class_ = self.class_at(parent_of(path))
             name = re.split(r"\.|->", path)[-1]
-            constants = () if class_ is None else self.index.given.constants_of(types.simple(class_.name), name)
+            constants = () if class_ is None else self.given.names_of_member(types.simple(class_.name), name)
             library = "" if class_ is None else self._library_of_member(class_, name, type_)
-            mine = [c for c in constants if c.lower().startswith(library)]
+            mine = [known(c) for c in constants if c and c.lower().startswith(library)]
             if mine:
-                return join(known(constant) for constant in mine)
+                return join([*mine, *([POSSIBLY] if OTHERS in constants else [])])
         if is_chosen(path, type_) and (class_ := self.class_at(parent_of(path))) is not None:
             return self._algorithm_at_first(path, types.bare(type_), class_)
         if self.is_scalar(type_) and (class_ := self.class_at(parent_of(path))) is not None:
             name = re.split(r"\.|->", path)[-1]
-            numbers = self.numbers_given.of_member(types.simple(class_.name), name)
+            numbers = self.given.numbers_of_member(types.simple(class_.name), name)
             return self.one_of_numbers(numbers, type_) or unknown(path, types.bare(type_))
         return unknown(path, types.bare(type_))
 
@@ -169,7 +169,8 @@ class Memory:
         if not chosen:
             self.kept.want(class_.name, path)
         name = re.split(r"\.|->", path)[-1]
-        constants = [known(one) for one in self.index.given.algorithms_of(types.simple(class_.name), name)]
+        names = self.given.names_of_member(types.simple(class_.name), name)
+        constants = [known(one) for one in names if symbols.ALGORITHM.match(one)]
         first = unknown(path, type_)
         return join((first, *chosen, *constants, POSSIBLY)) if chosen or constants else first
 

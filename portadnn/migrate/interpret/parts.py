@@ -30,7 +30,7 @@ from ..program import (
     Unclear,
 )
 
-_ENUMERATOR = re.compile(r"(?:CUDNN_[A-Z]|miopen[A-Z])\w*$")
+ENUMERATOR = re.compile(r"(?:CUDNN_[A-Z]|miopen[A-Z])\w*$")
 ASSIGNMENTS = frozenset({"+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="})
 
 
@@ -119,6 +119,29 @@ def expressions_in(statement: Statement) -> Iterator[Expression]:
         yield statement.value
 
 
+def statements_in(block: Block) -> Iterator[Statement]:
+    """Yield every statement in a block, those within others too."""
+    waiting: list[Statement] = [block]
+    while waiting:
+        statement = waiting.pop()
+        yield statement
+        waiting.extend(substatements(statement))
+
+
+def returned(block: Block) -> Iterator[Expression]:
+    """Yield what a function returns."""
+    for statement in statements_in(block):
+        if isinstance(statement, Jump) and statement.kind == "return" and statement.value is not None:
+            yield statement.value
+
+
+def loop_variables(block: Block) -> Iterator[tuple[str, Expression]]:
+    """Yield the variables of loops over ranges, each with the range."""
+    for statement in statements_in(block):
+        if isinstance(statement, Loop) and statement.variable and statement.values is not None:
+            yield statement.variable, statement.values
+
+
 def all_expressions(block: Block) -> Iterator[Expression]:
     """Yield every expression in a block, those within others too."""
     statements: list[Statement] = [block]
@@ -197,13 +220,25 @@ def given_arguments(function: Function) -> Iterator[tuple[str, tuple[Expression,
         yield name.partition("<")[0].rpartition("::")[2], arguments
 
 
+def named_arguments(function: Function) -> Iterator[str]:
+    """Yield the names that a function hands over by themselves: of variables, and of functions."""
+    for expression in all_expressions(function.body):
+        if isinstance(expression, Invocation):
+            for argument in expression.arguments:
+                name = (
+                    argument.operands[0] if isinstance(argument, Operation) and argument.operator == "&x" else argument
+                )
+                if isinstance(name, Name):
+                    yield name.name.rpartition("::")[2]
+
+
 def enumerators(value: Expression) -> list[str]:
     """Return the enumerators of a library that an expression is one of; "" for anything else."""
     if isinstance(value, Operation) and value.operator == "?:" and len(value.operands) == 3:
         return [name for operand in value.operands[1:] for name in enumerators(operand)]
     if isinstance(value, Cast):
         return enumerators(value.value)
-    return [value.name if isinstance(value, Name) and _ENUMERATOR.match(value.name) else ""]
+    return [value.name if isinstance(value, Name) and ENUMERATOR.match(value.name) else ""]
 
 
 def numbers_in(value: Expression) -> Iterator[Constant]:

@@ -25,6 +25,8 @@ def _around(units: list[Unit]) -> Around:
                 returned.setdefault(function.name.rpartition("::")[2], set()).add(function.returns)
             if function.template:
                 templates[function.name] = frozenset(text.split()[-1] for text in function.template)
+        for name, returns in unit.prototypes:
+            returned.setdefault(name.rpartition("::")[2], set()).add(returns)
     aliases = {name: type_ for unit in units for name, type_ in unit.aliases.items() if _RESULTS in type_}
     variables = {v.name: v.type for unit in units for v in unit.variables if _RESULTS in v.type or v.type in aliases}
     alike = {

@@ -109,7 +109,7 @@ def _is_element(path: str) -> bool:
 
 
 def _member(path: str) -> str:
-    return re.split(r"->|\.", _variable(path))[-1]
+    return re.sub(r"\[.*\]$", "[]", re.split(r"->|\.(?!\d)", _variable(path))[-1])
 
 
 _OF_HANDLES = ("cudnnDestroy", "miopenDestroy")
@@ -159,10 +159,13 @@ class _Destroyed:
         near[library, _function(deed.event) if own else _scope(deed.event)] = deed
         if _holder(deed.event):
             near[library, _holder(deed.event)] = deed
-        if not things or any(_is_element(t.id) and (t.many or not t.certain) for t in things):
+        vague = [_is_element(t.id) and (t.many or not t.certain) for t in things]
+        if not things or (any(vague) and not own):  # an element of the function's own array is none of another
             self._anything.add(function)
         for thing, creator in zip(things, creators, strict=True):
-            if creator is None or not thing.certain:
+            if own and any(vague):
+                self._made.add((function, _member(thing.id), _scope(deed.event)))
+            elif creator is None or not thing.certain:
                 self._named.add((function, _member(thing.id)))
             else:
                 self._made.add((function, _member(thing.id), _scope(creator.event)))

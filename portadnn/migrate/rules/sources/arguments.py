@@ -69,7 +69,9 @@ def constant_pointers(unit: Unit) -> Iterator[SourceHit]:
     """Find parameters of batch normalisation that are pointers to constants."""
     for function in unit.functions:
         nodes = inside(function.body)
-        types = {p.name: p.type for p in function.parameters}
+        class_ = unit.around.classes.get(function.owner.rpartition("::")[2])
+        types = {} if class_ is None else {member.name: member.type for member in class_.members}
+        types |= {p.name: p.type for p in function.parameters}
         types |= {node.name: node.type for node in nodes if isinstance(node, Declare)}
         for node in nodes:
             if not isinstance(node, Invocation) or callee(node) not in _NORMALISING:
@@ -89,15 +91,27 @@ def _pointer(unit: Unit, types: dict[str, str], argument: Any) -> tuple[str, str
     if isinstance(argument, Name):
         return argument.name, types.get(argument.name, "")
     called = argument.callee if isinstance(argument, Invocation) else None
-    if not isinstance(called, Member) or not isinstance(called.base, Name):
+    base = called.base if isinstance(called, Member) else None
+    if isinstance(base, Member) and isinstance(base.base, Name) and base.base.name == "this":
+        base = Name(base.name, base.span)
+    if not isinstance(called, Member) or not isinstance(base, Name):
         return "", ""
-    object_ = re.sub(r"\bconst\b|[&*\s]", "", types.get(called.base.name, "")).rpartition("::")[2]
+    holder = _held(types.get(base.name, ""))
+    object_ = plain(re.sub(r"\bconst\b|[&*\s]", "", holder.partition("<")[0]))
     name = called.name.partition("<")[0] if object_ in unit.around.classes else ""
     type_, parameters = unit.around.returned.get(name, ""), unit.around.templates.get(name, frozenset())
+    given = template_argument(holder)  # of a class template
+    if not parameters and given and name:
+        parameters = frozenset(text.split()[-1] for text in unit.around.classes[object_].template)
     if len(parameters) == 1 and isinstance(argument, Invocation):
-        given = template_argument(argument.text.rpartition(name)[2])
+        given = template_argument(argument.text.rpartition(name)[2]) or given
         type_ = re.sub(rf"\b{re.escape(next(iter(parameters)).split()[-1])}\b", given or "void", type_)
     return argument.text if name else "", type_
+
+
+def _held(type_: str) -> str:
+    """Return the class of an object, behind a smart pointer too."""
+    return template_argument(type_) if re.match(r"(?:const )?(?:\w+::)*\w+_ptr\s*<", type_) else type_
 
 
 # V41 -------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The numbers that a program gives parameters and members, wherever and through whatever functions it does so."""
+"""The constants that a program gives parameters, members and variables, wherever and through whatever functions."""
 
 from __future__ import annotations
 
@@ -6,16 +6,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..program import Braces, Cast, Class, Constant, Declare, Expression, Function, Invocation, Member, Name, Operation
+from ..program import (
+    Braces,
+    Cast,
+    Class,
+    Constant,
+    Expression,
+    Function,
+    Invocation,
+    Member,
+    Name,
+    Operation,
+)
 from ..program import Index as Element
 from . import types
-from .index import Index, Known
-from .parts import all_expressions, declarations
+from .index import Index, Known, fitting
+from .parts import ENUMERATOR, all_expressions, declarations, loop_variables, returned
 
 _MOST = 8  # numbers of one parameter or member: more say nothing
+_FEW_FUNCTIONS = 4  # that a call in a value may mean
 _DEEPEST = 40
 
-Numbers = dict[object, Constant]
+Constants = dict[object, Constant | None]  # numbers by themselves; names of enumerators, OTHERS for anything else
+OTHERS = ""
+_OTHER: Constants = {OTHERS: None}
 
 
 class _Call(NamedTuple):
@@ -30,42 +44,56 @@ class _Gift(NamedTuple):
 
 
 @dataclass
-class NumbersGiven:
-    """Constants by where they end: of a parameter those of all calls, of a member those of all objects.
+class ConstantsGiven:
+    """Numbers and enumerators by where they end: of a parameter those of all calls, of a member those of all objects.
 
     Calls are matched by name, number of arguments and what is known of the object's class. A call that gives something
-    else, as a number from a file, adds nothing: that a parameter possibly is one of the numbers holds all the same.
+    else, as a number from a file, adds no number: that a parameter possibly is one of them holds all the same.
+    Of enumerators is told whether something else is given, too.
     """
 
     index: Index
-    _found: dict[tuple[object, ...], Numbers] = field(default_factory=dict)
+    _found: dict[tuple[object, ...], Constants] = field(default_factory=dict)
     _calls: dict[str, list[_Call]] = field(default_factory=dict)
     _gifts: dict[tuple[int, str], list[_Gift]] = field(default_factory=dict)
+    _given_to_variables: dict[str, list[_Gift]] = field(default_factory=dict)
     _holders: dict[str, set[str]] = field(default_factory=dict)  # classes that declare a member of a name
     _locals: dict[int, dict[str, str]] = field(default_factory=dict)
     _values: dict[int, dict[str, list[Expression]]] = field(default_factory=dict)
     _depth: int = 0
     _read: bool = False
 
-    def of_parameter(self, known: Known, place: int) -> tuple[Constant, ...]:
+    def numbers_of_parameter(self, known: Known, place: int) -> tuple[Constant, ...]:
         """Return the numbers that calls give a parameter; its default argument where one leaves it out."""
-        return self._few(self._of_parameter(known, place))
+        return _numbers(self._of_parameter(known, place))
 
-    def of_member(self, class_name: str, name: str) -> tuple[Constant, ...]:
+    def numbers_of_member(self, class_name: str, name: str) -> tuple[Constant, ...]:
         """Return the numbers that a member of a class is given, by its declaration, constructors and anything else."""
-        return self._few(self._of_member(class_name, name))
+        return _numbers(self._of_member(class_name, name))
 
-    @staticmethod
-    def _few(found: Numbers) -> tuple[Constant, ...]:
-        return tuple(found.values()) if len(found) <= _MOST else ()
+    def numbers_of_variable(self, name: str) -> tuple[Constant, ...]:
+        """Return the numbers that functions set a variable of a file to."""
+        return _numbers(self._of_variable(name))
 
-    # Where numbers come from ------------------------------------------------------------------------------------
+    def names_of_parameter(self, known: Known, place: int) -> tuple[str, ...]:
+        """Return the enumerators that calls give a parameter, `OTHERS` among them where one gives anything else."""
+        return _names(self._of_parameter(known, place))
 
-    def _of_parameter(self, known: Known, place: int) -> Numbers:
+    def names_of_member(self, class_name: str, name: str) -> tuple[str, ...]:
+        """Return the enumerators that a member of a class is given, `OTHERS` among them for anything else."""
+        return _names(self._of_member(class_name, name))
+
+    def names_of_variable(self, name: str) -> tuple[str, ...]:
+        """Return the enumerators that functions set a variable of a file to, `OTHERS` among them for anything else."""
+        return _names(self._of_variable(name))
+
+    # Where constants come from ------------------------------------------------------------------------------------
+
+    def _of_parameter(self, known: Known, place: int) -> Constants:
         key = id(known), place
         if key not in self._found and self._depth < _DEEPEST:
             self._gather()
-            found = self._found[key] = Numbers()
+            found = self._found[key] = Constants()
             function = known.function
             default = function.parameters[place].default
             name = types.simple(function.owner if function.kind == "constructor" else function.name)
@@ -76,69 +104,109 @@ class NumbersGiven:
                     found.update(self._of(given, call.caller))
             if default is not None and (not calls or any(place >= len(call.arguments) for call in calls)):
                 found.update(self._of(default, known))
+            elif not calls:
+                found.update(_OTHER)
         return self._found.get(key, {})
 
-    def _of_member(self, class_name: str, name: str) -> Numbers:
+    def _of_member(self, class_name: str, name: str) -> Constants:
         self._gather()
         key = id(self._declaring(class_name, name)), name
         if key not in self._found and self._depth < _DEEPEST:
-            found = self._found[key] = Numbers()
+            found = self._found[key] = Constants()
             for gift in self._gifts.get(key, ()):
                 found.update(self._of(gift.value, gift.giver))
         return self._found.get(key, {})
 
-    def _of(self, value: Expression, known: Known | None) -> Numbers:
+    def _of_variable(self, name: str) -> Constants:
+        self._gather()
+        key = "::", name
+        if key not in self._found and self._depth < _DEEPEST:
+            found = self._found[key] = Constants()
+            for gift in self._given_to_variables.get(name, ()):
+                found.update(self._of(gift.value, gift.giver))
+        return self._found.get(key, {})
+
+    def _of(self, value: Expression, known: Known | None) -> Constants:
         self._depth += 1
         here = self.index.here
         self.index.here = here if known is None else known.unit.file
         try:
-            return self._within(value, known) if self._depth < _DEEPEST else {}
+            return self._within(value, known) if self._depth < _DEEPEST else _OTHER
         finally:
             self._depth -= 1
             self.index.here = here
 
-    def _within(self, value: Expression, known: Known | None) -> Numbers:
+    def _within(self, value: Expression, known: Known | None) -> Constants:
         if isinstance(value, Constant):
             number = isinstance(value.value, int | float) and not isinstance(value.value, bool)
-            return {value.value: value} if number else {}
+            return {value.value: value} if number else _OTHER
         if isinstance(value, Cast):
             return self._of(value.value, known)
         if isinstance(value, Braces):
-            return self._of(value.values[0], known) if len(value.values) == 1 else {}
+            return self._of(value.values[0], known) if len(value.values) == 1 else _OTHER
         if isinstance(value, Operation):
             return self._of_operation(value, known)
         if isinstance(value, Name):
             return self._of_name(value.name, known)
         if isinstance(value, Member) and known is not None:
             class_name = self._class_of(value.base, known) or self._only_holder(value.name)
-            return self._of_member(class_name, value.name) if class_name else {}
-        return {}
+            return self._of_member(class_name, value.name) if class_name else _OTHER
+        if isinstance(value, Invocation) and known is not None:
+            return self._of_call(value, known)
+        return _OTHER
 
-    def _of_operation(self, value: Operation, known: Known | None) -> Numbers:
+    def _of_operation(self, value: Operation, known: Known | None) -> Constants:
         if value.operator == "?:" and len(value.operands) == 3:
             return {**self._of(value.operands[1], known), **self._of(value.operands[2], known)}
         if value.operator == "&x":
             return self._of(value.operands[0], known)
-        return {}
+        return _OTHER
 
-    def _of_name(self, name: str, known: Known | None) -> Numbers:
+    def _of_call(self, call: Invocation, known: Known) -> Constants:
+        """Return what a function of the program returns: of a few that a call may mean."""
+        if not isinstance(call.callee, Name | Member):
+            return _OTHER
+        short, count = types.simple(call.callee.name), len(call.arguments)
+        if isinstance(call.callee, Member):
+            class_name = self._class_of(call.callee.base, known)
+            meant = fitting(self.index.found_methods(class_name, short), count) if class_name else []
+        else:
+            own = self.index.found_methods(types.simple(known.function.owner), short) if known.function.owner else []
+            meant = fitting(own, count) or fitting(self.index.free_functions(short), count)
+        if not 0 < len(meant) <= _FEW_FUNCTIONS:
+            return _OTHER
+        found = Constants()
+        for one in meant:
+            for value in returned(one.function.body):
+                found.update(self._of(value, one))
+        return found
+
+    def _of_name(self, name: str, known: Known | None) -> Constants:
+        other = self.index.resolved(types.simple(name))
+        if ENUMERATOR.match(other):
+            return {other: None}
         if known is None:
-            return {}
-        found: Numbers = {}
+            return self._of_file(name)
+        found: Constants = {}
         for one in self._values_of(known).get(name, ()):
             found.update(self._of(one, known))
         for i, parameter in enumerate(known.function.parameters):
             if parameter.name == name:
                 return {**self._of_parameter(known, i), **found}
         if name in self._types_of(known):
-            return found
+            return found or _OTHER
         owner = types.simple(known.function.owner)
         if owner and "::" not in name and self._declaring(owner, name):
             return self._of_member(owner, name)
+        return found | self._of_file(name)
+
+    def _of_file(self, name: str) -> Constants:
+        """Return what a variable of a file begins with, and is set to."""
+        found = dict(self._of_variable(types.simple(name)))
         for declared, _ in self.index.variables_named(types.simple(name)):
             if declared.value is not None:
                 found.update(self._of(declared.value, None))
-        return found
+        return found or _OTHER
 
     # Whom a call means, and whose member one is -----------------------------------------------------------------
 
@@ -250,6 +318,8 @@ class NumbersGiven:
                 for value in (declared.value, *declared.arguments[:1]):
                     if value is not None:
                         found.setdefault(declared.name, []).append(value)
+            for name, values in loop_variables(known.function.body):
+                found.setdefault(name, []).append(values)
             for target, value in _assignments(known.function):
                 if isinstance(target, Name):
                     found.setdefault(target.name, []).append(value)
@@ -277,7 +347,7 @@ class NumbersGiven:
             self._read_gifts(known)
         for declared, unit in (pair for pairs in self.index.variables.values() for pair in pairs):
             self.index.here = unit.file
-            self._read_braces(declared, None)
+            self._read_braces(declared.value, declared.type, None)
         self.index.here = here
 
     def _read_gifts(self, known: Known) -> None:
@@ -292,34 +362,64 @@ class NumbersGiven:
                 self._give(class_name, target.name, value, known)
             elif isinstance(target, Name) and owner and target.name not in local:
                 self._give(owner, target.name, value, known)
+            elif isinstance(target, Name) and target.name not in local:
+                self._given_to_variables.setdefault(target.name, []).append(_Gift(value, known))
         for declared in declarations(known.function.body):
-            self._read_braces(declared, known)
+            self._read_braces(declared.value, declared.type, known)
+        for value in returned(known.function.body):
+            self._read_braces(value, known.function.returns, known)
+        for expression in all_expressions(known.function.body):
+            if isinstance(expression, Invocation) and any(isinstance(one, Braces) for one in expression.arguments):
+                self._read_appended(expression, known)
 
     def _give(self, class_name: str, name: str, value: Expression, giver: Known | None) -> None:
         declaring = self._declaring(class_name, name) if class_name else None
         if declaring is not None:
             self._gifts.setdefault((id(declaring), name), []).append(_Gift(value, giver))
 
-    def _read_braces(self, declared: Declare, known: Known | None) -> None:
+    def _read_appended(self, call: Invocation, known: Known) -> None:
+        """Read what braces give a record that is appended to a container, or handed to a function."""
+        callee = call.callee
+        if isinstance(callee, Member) and callee.name in ("push_back", "emplace_back", "push", "insert"):
+            for value in call.arguments:
+                self._read_braces(value, self._type_of(callee.base, known), known)
+        elif isinstance(callee, Name | Member):
+            meant = fitting(self.index.functions.get(types.simple(callee.name), []), len(call.arguments))
+            for one in meant[:_FEW_FUNCTIONS]:
+                for value, parameter in zip(call.arguments, one.function.parameters, strict=False):
+                    self._read_braces(value, parameter.type, known)
+
+    def _read_braces(self, value: Expression | None, type_: str, known: Known | None) -> None:
         """Read what braces give the members of a record, or of each in an array of them."""
-        if not isinstance(declared.value, Braces):
+        if not isinstance(value, Braces):
             return
-        class_ = self.index.class_of(declared.type)
+        class_ = self.index.class_of(value.type or type_)
         if class_ is None or class_.constructed:
             return
-        waiting = [declared.value]
+        waiting = [value]
         while waiting:
             braces = waiting.pop()
-            inner = [value for value in braces.values if isinstance(value, Braces)]
+            inner = [part for part in braces.values if isinstance(part, Braces)]
             if len(inner) == len(braces.values):
                 waiting += inner
                 continue
-            for member, value in zip(class_.members, braces.values, strict=False):
-                self._give(types.simple(class_.name), member.name, value, known)
+            for member, part in zip(class_.members, braces.values, strict=False):
+                self._give(types.simple(class_.name), member.name, part, known)
+
+
+def _numbers(found: Constants) -> tuple[Constant, ...]:
+    numbers = tuple(one for one in found.values() if one is not None)
+    return numbers if len(numbers) <= _MOST else ()
+
+
+def _names(found: Constants) -> tuple[str, ...]:
+    names = sorted(name for name in found if isinstance(name, str) and name)
+    return (*names, OTHERS) if names and len(names) < len(found) else tuple(names)
 
 
 def _types_in(function: Function) -> dict[str, str]:
     found = {parameter.name: parameter.type for parameter in function.parameters}
+    found |= dict.fromkeys((name for name, _ in loop_variables(function.body)), "auto")
     return found | {declared.name: declared.type for declared in declarations(function.body)}
 
 
