@@ -30,7 +30,15 @@ _FORMAT = 1
 _MOST_ENTRIES = 1 << 20
 _MOST_MANIFEST = 1 << 16
 _EXPECTED = "an archive of portadnn cache export"
-_BROKEN = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+_BROKEN = (
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    UnicodeDecodeError,
+)
 
 
 @dataclass(frozen=True)
@@ -113,6 +121,8 @@ def import_(path: Path, folder: Path) -> Moved:
 def _check(archive: zipfile.ZipFile, path: str) -> list[str]:
     """Return the names of an archive's entries."""
     members = archive.infolist()
+    if strange := [one for one in members if one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)]:
+        raise BadParam(argument=path, expected=_EXPECTED, got=f"compression of type {strange[0].compress_type}")
     if not members or members[0].filename != _MANIFEST or members[0].file_size > _MOST_MANIFEST:
         got = shown(members[0].filename) if members else "an empty archive"
         raise BadParam(argument=path, expected=f"{_EXPECTED}, which begins with {_MANIFEST}", got=got)

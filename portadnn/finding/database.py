@@ -33,6 +33,7 @@ APPLICATION_ID = 0x70646E6E  # "pdnn", in the file's header
 FORMAT = 1
 WAIT = 10.0  # seconds to wait for other writers
 _COMPANIONS = ("-journal", "-wal", "-shm")
+_DAMAGED = (sqlite3.DatabaseError, UnicodeDecodeError)  # the other of what SQLite quotes from the file
 _TABLE = (
     "CREATE TABLE timing (problem TEXT, device TEXT, driver TEXT, library TEXT, engines TEXT, engine TEXT,"
     " seconds REAL, PRIMARY KEY (problem, device, driver, library, engines, engine)) WITHOUT ROWID"
@@ -146,7 +147,7 @@ class FindDatabase:
                 self._off = not self._read_only
                 self._warn(f"{error}; " + ("nothing is stored in it" if self._read_only else "it is not used"))
                 return None
-            except (sqlite3.DatabaseError, _Foreign) as error:
+            except (*_DAMAGED, _Foreign) as error:
                 if not self._set_aside(str(error)):
                     return None
                 if mode == "rw":
@@ -216,7 +217,7 @@ class FindDatabase:
             self._work(lambda connection: None, "rw")
         except sqlite3.OperationalError:  # locked, say
             return True
-        except (sqlite3.DatabaseError, _Foreign):
+        except (*_DAMAGED, _Foreign):
             return False
         return True
 

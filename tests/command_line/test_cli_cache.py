@@ -236,6 +236,23 @@ def test_broken_files_are_refused(folder, tmp_path, monkeypatch):
     assert run("export", str(tmp_path / "more.zip")).exit_code == 2
 
 
+def test_compressions_and_names_that_export_does_not_write_are_refused(folder, tmp_path, monkeypatch):
+    fill(folder)
+    path = archive(tmp_path)
+    with zipfile.ZipFile(path) as file:
+        members = [(name, file.read(name)) for name in file.namelist()]
+    monkeypatch.setenv("PORTADNN_CACHE_DIR", str(tmp_path / "elsewhere"))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as file:
+        for name, content in members:
+            file.writestr(name, content)
+    assert "compression of type 14" in run("import", str(path)).output.replace("\n", " ")
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("\u00fc", b"")
+    path.write_bytes(path.read_bytes().replace("\u00fc".encode(), b"\xff\xff"))
+    result = run("import", str(path))
+    assert (result.exit_code, type(result.exception)) == (2, SystemExit)
+
+
 def test_export_that_fails_leaves_nothing(folder, tmp_path, monkeypatch):
     fill(folder)
     monkeypatch.setattr(zipfile.ZipFile, "writestr", lambda *args: (_ for _ in ()).throw(OSError("the disk is full")))

@@ -236,10 +236,16 @@ def truncated(path):
     path.write_bytes(path.read_bytes()[:5000])
 
 
+def unreadable(path):
+    """A schema that is no UTF-8, which SQLite quotes."""
+    FindDatabase(path).store(LINE, PLACE, {"engine": 1.0})
+    path.write_bytes(path.read_bytes().replace(b"PRIMARY KEY", b"PRIMARY \x91\xff\x91"))
+
+
 @pytest.mark.parametrize(
     "spoil",
-    [other_database, other_format, damaged, truncated, lambda path: path.write_bytes(b"ELF" * 5000)],
-    ids=["other_database", "other_format", "damaged", "truncated", "garbage"],
+    [other_database, other_format, damaged, truncated, unreadable, lambda path: path.write_bytes(b"ELF" * 5000)],
+    ids=["other_database", "other_format", "damaged", "truncated", "unreadable", "garbage"],
 )
 @pytest.mark.parametrize("first", ["load", "store"])
 def test_a_bad_file_is_set_aside_and_begun_anew(path, spoil, first):
