@@ -64,10 +64,11 @@ def unrolled(text: Text, foreign: Foreign) -> Text:
     definitions = [*((-1, template) for template in foreign.templates), *templates_in(text.code)]
     _keep(text, [template for _, template in definitions])
     lists = {template.name.encode() for _, template in definitions if _is_list(template)}
+    rows = {template.name.encode() for _, template in definitions if _is_row(template)} - lists
     objects = dict(_objects(text.code))
-    if not lists and not objects:
+    if not lists and not objects and not rows:
         return text
-    raw, moved = _Lists(text, definitions, objects).read(lists)
+    raw, moved = _Lists(text, definitions, objects, rows).read(lists)
     return Unrolled(text, raw, moved) if moved else text
 
 
@@ -75,6 +76,11 @@ def _is_list(template: Template) -> bool:
     """Whether a macro calls one of its parameters several times."""
     called = [name.decode() for name in _ROW.findall(template.body)]
     return any(called.count(parameter) >= _FEWEST for parameter in template.parameters)
+
+
+def _is_row(template: Template) -> bool:
+    """Whether what a macro means needs nothing behind it: rows of a list are written one behind the other."""
+    return bool(template.parameters) and template.body.rstrip().endswith((b";", b",", b"}"))
 
 
 def _objects(code: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -124,11 +130,23 @@ def _closing(mask: bytes, opening: int) -> int | None:
     return None
 
 
+def _behind(mask: bytes, end: int) -> int:
+    """Return where what follows a place begins, blanks aside."""
+    found = re.compile(rb"\S").search(mask, end)
+    return len(mask) if found is None else found.start()
+
+
 class _Lists:
     """Puts the meaning of a source's lists in their place."""
 
-    def __init__(self, text: Text, definitions: Sequence[tuple[int, Template]], objects: dict[bytes, bytes]) -> None:
-        self.text, self.objects = text, objects
+    def __init__(
+        self,
+        text: Text,
+        definitions: Sequence[tuple[int, Template]],
+        objects: dict[bytes, bytes],
+        written: set[bytes],
+    ) -> None:
+        self.text, self.objects, self.written = text, objects, written
         self.rows: dict[str, list[tuple[int, Template]]] = {}
         for start, template in definitions:
             self.rows.setdefault(template.name, []).append((start, template))
@@ -136,12 +154,19 @@ class _Lists:
     def read(self, names: set[bytes]) -> tuple[bytes, list[Moved]]:
         """Return the source, and which pieces are new."""
         text = self.text
-        pattern = re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(names | self.objects.keys())))
+        pattern = re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(names | self.objects.keys() | self.written)))
         result, moved = bytearray(), list[Moved]()
-        behind = 0
+        behind, row = 0, (0, b"")
         for start, last in _invocations(text.mask, pattern):
+            name = text.mask[start : last + 1]
             end = self._end(start, last + 1)
-            meaning = None if end is None or start < behind else self._meaning(start, end)
+            if name in self.written:
+                meaning = None
+                if end is not None and start >= behind and (row == (start, name) or self._goes_on(name, end)):
+                    meaning = self._row(name, start, end)
+                row = (_behind(text.mask, end), name) if meaning is not None and end is not None else (0, b"")
+            else:
+                meaning = None if end is None or start < behind else self._meaning(start, end)
             if end is None or meaning is None or len(meaning) + len(result) > len(text.raw) + _LONGEST:
                 continue
             result += text.raw[behind:start]
@@ -158,6 +183,19 @@ class _Lists:
         opening = re.compile(rb"\s*\(").match(self.text.mask, end)
         closing = None if opening is None else _closing(self.text.mask, opening.end() - 1)
         return None if closing is None else closing + 1
+
+    def _goes_on(self, name: bytes, end: int) -> bool:
+        """Whether another row follows right behind one."""
+        return re.compile(rb"%s\s*\(" % name).match(self.text.mask, _behind(self.text.mask, end)) is not None
+
+    def _row(self, name: bytes, start: int, end: int) -> bytes | None:
+        """Return what a row means that is written out; None of one that is given a call."""
+        given = self.text.code[start:end]
+        before = [template for place, template in self.rows[name.decode("utf-8", "replace")] if place < start]
+        if given.count(b"(") > 1 or not before:
+            return None
+        expanded = Expander({before[-1].name: [before[-1]]}).meaning(given, start)
+        return None if expanded is None or expanded.code == given else expanded.code
 
     def _meaning(self, start: int, end: int) -> bytes | None:
         """Return what an invocation means; None where its row is no macro, or where calls are followed as they are."""

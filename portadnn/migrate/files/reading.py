@@ -24,6 +24,7 @@ from .bases import bases_of, defining, externs, giving, making, owners_of, scale
 from .copies import copied
 from .discover import Found
 from .embedded import code
+from .included import with_lists
 
 SMALL = 2**13  # bytes of a source that is read in this process: parsing it takes 400 MB at most
 FEW = 2**20  # bytes that one process reads before a second one has started
@@ -237,7 +238,7 @@ def look(
     found = Look(source.shown, source.kind)
     starved = False
     try:
-        text = code(source.shown, source.read())
+        text = with_lists(source.path, code(source.shown, source.read()))
         found.lines = count_lines(text)
         plain = text.replace(b"\0", b"") if text[:2] in UTF16 else text
         if PurePath(source.shown).name in bound.files or cpp.interesting(plain, bound.names):
