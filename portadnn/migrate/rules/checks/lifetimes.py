@@ -52,6 +52,32 @@ def _several(situation: Situation) -> list[Deed]:
     return made if len(made) == len(things) and not guarded else []
 
 
+_LAYER = re.compile(r"conv|layer", re.IGNORECASE)
+_WHOLE = re.compile(r"net(?:work)?s?$|model|bench|test|demo|runner|engine|session|context|manager", re.IGNORECASE)
+
+
+@check("class")
+def handle_of_each_layer(situation: Situation) -> Iterator[Hit]:
+    """Yield where a layer convolves on a handle that it made itself: each other layer has one, too."""
+    argument = situation.argument("handle")
+    thing = situation.state.things.get(argument.value.data) if argument and argument.value.kind == "thing" else None
+    made = situation.journal.get(thing.created) if thing is not None and thing.created is not None else None
+    if thing is None or made is None or thing.many:
+        return
+    used_in, made_in = _owner(situation.event), _owner(made.event)
+    if not _LAYER.search(used_in) or _WHOLE.search(used_in) or not made_in:
+        return
+    own = re.fullmatch(r"this(?:->|\.)\w+(?:[@~]\d+)?", thing.id) is not None
+    mine = made_in == used_in or (bool(_LAYER.search(made_in)) and not _WHOLE.search(made_in))
+    if own or (mine and re.search(r"->|\.", thing.id)):
+        yield Hit("possible", about="handle", words={"class": used_in}, related=((made, "the handle is made here"),))
+
+
+def _owner(event: Event) -> str:
+    """Return the class of the method that a call is in."""
+    return event.within.rpartition("::")[0].rpartition("::")[2].partition("<")[0]
+
+
 @check("name", "destroy")
 def never_destroyed(situation: Situation) -> Iterator[Hit]:
     """Yield, at the end of a program, where something was made that is not destroyed where others are."""
