@@ -88,7 +88,7 @@ class Chain:
     def _train(self, conv: Any, x: torch.Tensor) -> torch.Tensor | None:
         """Compute with the batch's statistics, if the model was in training mode when its code was traced."""
         own, norm = conv.__dict__, self._norm.__dict__
-        if any(HOOKS_OF_ALL) or any(_hooked(one.__dict__) for one in (conv, *self.behind)):
+        if any(HOOKS_OF_ALL) or _hooked(own) or any(_hooked(one.__dict__) for one in self.behind):
             return None
         given, theirs, kept, momentum = own["_parameters"], norm["_parameters"], norm["_buffers"], norm["momentum"]
         plain = "weight" in given and "bias" in given and "weight" in theirs and "bias" in theirs
@@ -153,9 +153,8 @@ class Chain:
 
 def _hooked(own: dict[str, Any]) -> bool:
     """Tell whether somebody sees a module's calls, by its attributes."""
-    return bool(
-        own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]
-    )
+    found = own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]
+    return bool(found)
 
 
 def parameters(conv: Any, norm: Any) -> tuple[torch.Tensor | None, ...]:

@@ -96,11 +96,11 @@ def _backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
         _, *found = known(tensors)
     else:
         found = _by_operators(tensors=(x, w, bias, weight, saved, y, dy), c=c, call=call, wanted=wanted)
-    scale, offset, *others = found
-    by = iter(others)
-    dx, dw, db = (next(by) if one else None for one in wanted)
+    scale, offset = found[:2]
+    last = 1
+    gradients: list[Any] = [found[last := last + 1] if one else None for one in wanted]
     scale_kind, offset_kind = call.kinds
-    return dx, dw, db, scale if scale_kind else None, offset if offset_kind else None, None, None, None
+    return *gradients, scale if scale_kind else None, offset if offset_kind else None, None, None, None
 
 
 def _by_operators(tensors: tuple[Any, ...], c: torch.Tensor, call: Any, wanted: tuple[bool, ...]) -> list[Any]:
