@@ -8,9 +8,10 @@ from ..program import Expression, Function, Invocation, Lambda, Member, Name
 from ..values import UNKNOWN, Value, known, unknown
 from . import types
 from .constants import OTHERS
+from .frame import Frame
 from .index import Known
 from .library_calls import LibraryCalls
-from .memory import Frame, is_enumeration
+from .memory import is_enumeration
 from .texts import unparsed
 
 Bound = Sequence[tuple[str | None, Value]]  # what a call gives: the caller's variable, and its value

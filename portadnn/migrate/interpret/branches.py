@@ -10,6 +10,7 @@ from ..program import Alternatives, Constant, Expression, If, Invocation, Member
 from ..values import NULL, UNKNOWN, Value, join
 from ..versions import demanded
 from .declaring import Declaring
+from .facts import is_own_enumerator
 from .loops import Ends
 
 
@@ -35,13 +36,13 @@ class Branches(Declaring):
                 holds = None
             if holds is None:
                 before = self.state.copy()
-                self._narrow(current.condition, holds=True)
                 self.assume(current.condition, holds=True)
+                self._narrow(current.condition, holds=True)
                 self.run(current.then)
                 ends.append(self.state)
                 self.state = before
-                self._narrow(current.condition, holds=False)
                 self.assume(current.condition, holds=False)
+                self._narrow(current.condition, holds=False)
             elif holds:
                 self.run(current.then)
                 break
@@ -116,7 +117,7 @@ class Branches(Declaring):
             if fitting:
                 self.state.variables[path] = join(fitting)
             self._narrow_fields(old, value, equal=equal)
-        elif equal and old.kind == "unknown" and fixes and (not value.is_null or _is_enumerator(value)):
+        elif equal and old.kind == "unknown" and fixes and (not value.is_null or is_own_enumerator(value)):
             self.state.variables[path] = symbols.with_origins(value, old)
 
     def _narrow_fields(self, old: Value, value: Value, *, equal: bool) -> None:
@@ -216,12 +217,6 @@ class Branches(Declaring):
                 if is_it:
                     return i
         return default
-
-
-def _is_enumerator(value: Value) -> bool:
-    """Whether 0 is an enumerator of the program's own, by its type."""
-    type_ = value.type
-    return value.data is not None and type_.isidentifier() and type_ != "bool" and not symbols.is_integer(type_)
 
 
 def _is(option: Value, value: Value) -> bool | None:

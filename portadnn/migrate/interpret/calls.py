@@ -13,18 +13,17 @@ from ..model.state import meet
 from ..program import Block, Constant, Expression, Index, Invocation, Lambda, Member, Name, Operation
 from ..values import UNKNOWN, Value, pointer, unknown
 from . import types
-from .binding import Binding, paired
+from .binding import paired
+from .frame import Frame
 from .index import Known, fitting, given_by
-from .memory import Frame, is_enumeration
+from .overloads import MOST_DEFINITIONS, Overloads
 
 DEEPEST_CALL = 5  # the entry, and calls within it
-_FEW_DEFINITIONS = 3
-_MOST_DEFINITIONS = 12  # that a call may mean
 _SMALL = 6  # statements of a function that is followed though it leads to no call
 _MOST_STEPS_IN_ONE = 20_000  # spent in one function over all its followings
 
 
-class Calls(Binding):
+class Calls(Overloads):
     """Follows calls."""
 
     @abstractmethod
@@ -238,74 +237,12 @@ class Calls(Binding):
         if len(found) == 1:
             return self.follow(found[0], call.arguments, self.place_of(call.span), this)
         before, ends, values = self.state, [], []
-        for known_ in found[:_MOST_DEFINITIONS]:
+        for known_ in found[:MOST_DEFINITIONS]:
             self.state = before.copy()
             values.append(self.follow(known_, call.arguments, self.place_of(call.span), this))
             ends.append(self.state)
         self.state = meet(ends)
         return self.joined(values)
-
-    def suited(self, found: list[Known], call: Invocation) -> list[Known]:
-        """Leave out overloads for other kinds of things, and those of one place in different files."""
-        if len(found) == 1 or any(k.function.condition for k in found):
-            return found[:_FEW_DEFINITIONS]
-        owners = {types.simple(k.function.owner) for k in found}
-        if len(owners) == len(found) and "" not in owners:  # a virtual method, of several classes
-            return found[:_MOST_DEFINITIONS]
-        mine = (self.frame.function.of if self.frame.function is not None else "") or self.specialized
-        if mine and any(k.function.of == mine for k in found):  # methods of the same specialization
-            counts = {len(k.function.parameters) for k in found if k.function.of == mine}
-            instead = [k for k in found if k.function.of == "" and len(k.function.parameters) not in counts]
-            found = [k for k in found if k.function.of == mine] + instead
-            if len(found) == 1:
-                return found
-        special = {k.function.specialization: k for k in found if k.function.specialization}
-        if special:
-            written = call.text.partition("(")[0].replace("->", ".").rpartition(".")[2]
-            written = written if isinstance(call.callee, Name | Member) else ""
-            wanted = types.template_argument(written) if "<" in written else ""
-            wanted = self.meant(wanted) or wanted  # of the template that the call is in
-            return [special[wanted]] if wanted in special else list(special.values())
-        exact = [k for k in found if len(k.function.parameters) == len(call.arguments)]
-        found = exact or found
-        kinds = [self._kind_given(argument) for argument in call.arguments]
-        same = [
-            k
-            for k in found
-            if all(
-                not kind or not wanted or kind == wanted
-                for kind, wanted in zip(
-                    kinds, (self.index.kind_of(p.type) for p in k.function.parameters), strict=False
-                )
-            )
-        ]
-        same = self._of_types(same or found, call) or same
-        near = [k for k in same or found if k.unit is self.frame.unit or k.unit.file in self.preferred]
-        return (near or same or found)[:1]
-
-    def _of_types(self, found: list[Known], call: Invocation) -> list[Known]:
-        """Return the overloads for the libraries' enumerations that a call gives."""
-        given = [self._type_given(argument) for argument in call.arguments]
-        if len(found) < 2 or not any(is_enumeration(type_) for type_ in given):
-            return found
-        return [
-            k
-            for k in found
-            if all(
-                not is_enumeration(type_) or types.bare(parameter.type) == type_
-                for type_, parameter in zip(given, k.function.parameters, strict=False)
-            )
-        ]
-
-    def _type_given(self, argument: Expression) -> str:
-        path = self.place(argument) if isinstance(argument, Name | Member) else None
-        return "" if path is None else types.bare(self.types.get(path, ""))
-
-    def _kind_given(self, argument: Expression) -> str:
-        if not isinstance(argument, Name | Member):
-            return ""
-        path = self.place(argument)
-        return self.index.kind_of(self.types.get(path, "")) if path is not None else ""
 
     def follow(self, called: Known, arguments: Sequence[Expression], where: Place | None, this: str = "") -> Value:
         """Follow a function of the program with some arguments."""

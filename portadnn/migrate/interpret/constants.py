@@ -9,7 +9,6 @@ from typing import NamedTuple
 from ..program import (
     Braces,
     Cast,
-    Class,
     Constant,
     Expression,
     Function,
@@ -21,7 +20,8 @@ from ..program import (
 from ..program import Index as Element
 from . import types
 from .index import Index, Known, fitting
-from .parts import ENUMERATOR, all_expressions, declarations, loop_variables, returned
+from .parts import ENUMERATOR, all_expressions, declarations, returned
+from .typed import Typed, assignments
 
 _MOST = 8  # numbers of one parameter or member: more say nothing
 _FEW_FUNCTIONS = 4  # that a call in a value may mean
@@ -53,15 +53,17 @@ class ConstantsGiven:
     """
 
     index: Index
+    typed: Typed = field(init=False)
     _found: dict[tuple[object, ...], Constants] = field(default_factory=dict)
     _calls: dict[str, list[_Call]] = field(default_factory=dict)
     _gifts: dict[tuple[int, str], list[_Gift]] = field(default_factory=dict)
     _given_to_variables: dict[str, list[_Gift]] = field(default_factory=dict)
     _holders: dict[str, set[str]] = field(default_factory=dict)  # classes that declare a member of a name
-    _locals: dict[int, dict[str, str]] = field(default_factory=dict)
-    _values: dict[int, dict[str, list[Expression]]] = field(default_factory=dict)
     _depth: int = 0
     _read: bool = False
+
+    def __post_init__(self) -> None:
+        self.typed = Typed(self.index)
 
     def numbers_of_parameter(self, known: Known, place: int) -> tuple[Constant, ...]:
         """Return the numbers that calls give a parameter; its default argument where one leaves it out."""
@@ -110,7 +112,7 @@ class ConstantsGiven:
 
     def _of_member(self, class_name: str, name: str) -> Constants:
         self._gather()
-        key = id(self._declaring(class_name, name)), name
+        key = id(self.typed.declaring(class_name, name)), name
         if key not in self._found and self._depth < _DEEPEST:
             found = self._found[key] = Constants()
             for gift in self._gifts.get(key, ()):
@@ -143,13 +145,14 @@ class ConstantsGiven:
         if isinstance(value, Cast):
             return self._of(value.value, known)
         if isinstance(value, Braces):
-            return self._of(value.values[0], known) if len(value.values) == 1 else _OTHER
+            parts = [self._of(part, known) for part in value.values]  # of a list any
+            return {key: number for part in parts for key, number in part.items()} or _OTHER
         if isinstance(value, Operation):
             return self._of_operation(value, known)
         if isinstance(value, Name):
             return self._of_name(value.name, known)
         if isinstance(value, Member) and known is not None:
-            class_name = self._class_of(value.base, known) or self._only_holder(value.name)
+            class_name = self.typed.class_of(value.base, known) or self._only_holder(value.name)
             return self._of_member(class_name, value.name) if class_name else _OTHER
         if isinstance(value, Invocation) and known is not None:
             return self._of_call(value, known)
@@ -168,7 +171,7 @@ class ConstantsGiven:
             return _OTHER
         short, count = types.simple(call.callee.name), len(call.arguments)
         if isinstance(call.callee, Member):
-            class_name = self._class_of(call.callee.base, known)
+            class_name = self.typed.class_of(call.callee.base, known)
             meant = fitting(self.index.found_methods(class_name, short), count) if class_name else []
         else:
             own = self.index.found_methods(types.simple(known.function.owner), short) if known.function.owner else []
@@ -188,15 +191,15 @@ class ConstantsGiven:
         if known is None:
             return self._of_file(name)
         found: Constants = {}
-        for one in self._values_of(known).get(name, ()):
+        for one in self.typed.values_of(known).get(name, ()):
             found.update(self._of(one, known))
         for i, parameter in enumerate(known.function.parameters):
             if parameter.name == name:
                 return {**self._of_parameter(known, i), **found}
-        if name in self._types_of(known):
+        if name in self.typed.types_of(known):
             return found or _OTHER
         owner = types.simple(known.function.owner)
-        if owner and "::" not in name and self._declaring(owner, name):
+        if owner and "::" not in name and self.typed.declaring(owner, name):
             return self._of_member(owner, name)
         return found | self._of_file(name)
 
@@ -234,7 +237,7 @@ class ConstantsGiven:
             return call.base is None and known in self.index.free_functions(types.simple(function.name))
         class_name = types.simple(call.caller.function.owner) if call.base is None else ""
         if call.base is not None:
-            class_name = self._class_of(call.base, call.caller)
+            class_name = self.typed.class_of(call.base, call.caller)
         if class_name:
             return self._related(class_name, owner)
         if call.base is None:
@@ -252,79 +255,9 @@ class ConstantsGiven:
         line = self._line(name)
         return frozenset(line[1:] or line)
 
-    def _declaring(self, class_name: str, name: str) -> Class | None:
-        """Return which of a class and its bases declares a member."""
-        for class_ in self.index.lineage(class_name):
-            if any(member.name == name for member in class_.members):
-                return class_
-        return None
-
     def _only_holder(self, name: str) -> str:
         holders = self._holders.get(name, set())
         return next(iter(holders)) if len(holders) == 1 else ""
-
-    def _class_of(self, expression: Expression, known: Known) -> str:
-        """Return the class of the object that an expression gives; "" where that is not known."""
-        if isinstance(expression, Name) and expression.name == "this":
-            return types.simple(known.function.owner)
-        class_ = self.index.class_of(self._type_of(expression, known))
-        return "" if class_ is None else types.simple(class_.name)
-
-    def _type_of(self, expression: Expression, known: Known) -> str:
-        if isinstance(expression, Cast):
-            return expression.type
-        if isinstance(expression, Element):
-            return self._type_of(expression.base, known)  # classes are looked up behind all containers
-        if isinstance(expression, Operation) and expression.operator in ("*x", "&x"):
-            return self._type_of(expression.operands[0], known)
-        if isinstance(expression, Name):
-            name = expression.name
-            local = self._types_of(known)
-            if name in local:
-                return self._type_of_auto(name, known) if "auto" in local[name].split() else local[name]
-            owner = types.simple(known.function.owner)
-            member = self.index.members_by_name(owner).get(name) if owner else None
-            if member is None:
-                member = next((declared for declared, _ in self.index.variables_named(types.simple(name))), None)
-            return "" if member is None else member.type
-        if isinstance(expression, Member):
-            member = self.index.members_by_name(self._class_of(expression.base, known)).get(expression.name)
-            return "" if member is None else member.type
-        if isinstance(expression, Invocation) and isinstance(expression.callee, Name):
-            short = types.simple(expression.callee.name)
-            if short in self.index.classes:
-                return short
-            return next((k.function.returns for k in self.index.functions.get(short, ())), "")
-        return ""
-
-    def _type_of_auto(self, name: str, known: Known) -> str:
-        self._depth += 1
-        try:
-            values = self._values_of(known).get(name, ()) if self._depth < _DEEPEST else ()
-            return next((self._type_of(value, known) for value in values), "")
-        finally:
-            self._depth -= 1
-
-    def _types_of(self, known: Known) -> dict[str, str]:
-        if id(known) not in self._locals:
-            self._locals[id(known)] = _types_in(known.function)
-        return self._locals[id(known)]
-
-    def _values_of(self, known: Known) -> dict[str, list[Expression]]:
-        """Return what a function gives its variables and parameters."""
-        if id(known) not in self._values:
-            found: dict[str, list[Expression]] = {}
-            for declared in declarations(known.function.body):
-                for value in (declared.value, *declared.arguments[:1]):
-                    if value is not None:
-                        found.setdefault(declared.name, []).append(value)
-            for name, values in loop_variables(known.function.body):
-                found.setdefault(name, []).append(values)
-            for target, value in _assignments(known.function):
-                if isinstance(target, Name):
-                    found.setdefault(target.name, []).append(value)
-            self._values[id(known)] = found
-        return self._values[id(known)]
 
     # The program's calls and assignments ------------------------------------------------------------------------
 
@@ -355,35 +288,44 @@ class ConstantsGiven:
         for name, arguments, _ in known.function.initializers:
             if len(arguments) == 1:
                 self._give(owner, name, arguments[0], known)
-        local = self._types_of(known)
-        for target, value in _assignments(known.function):
-            if isinstance(target, Member):
-                class_name = self._class_of(target.base, known) or self._only_holder(target.name)
-                self._give(class_name, target.name, value, known)
-            elif isinstance(target, Name) and owner and target.name not in local:
-                self._give(owner, target.name, value, known)
-            elif isinstance(target, Name) and target.name not in local:
-                self._given_to_variables.setdefault(target.name, []).append(_Gift(value, known))
+        for target, value in assignments(known.function):
+            self._read_gift(target, value, known)
         for declared in declarations(known.function.body):
             self._read_braces(declared.value, declared.type, known)
         for value in returned(known.function.body):
             self._read_braces(value, known.function.returns, known)
         for expression in all_expressions(known.function.body):
-            if isinstance(expression, Invocation) and any(isinstance(one, Braces) for one in expression.arguments):
+            if isinstance(expression, Invocation):
                 self._read_appended(expression, known)
 
+    def _read_gift(self, target: Expression, value: Expression, known: Known) -> None:
+        """Read what is given to a member, or to a variable of a file; what gets an element has it, too."""
+        while isinstance(target, Element):
+            target = target.base
+        if isinstance(target, Member):
+            class_name = self.typed.class_of(target.base, known) or self._only_holder(target.name)
+            self._give(class_name, target.name, value, known)
+        elif isinstance(target, Name) and target.name not in self.typed.types_of(known):
+            if known.function.owner:
+                self._give(types.simple(known.function.owner), target.name, value, known)
+            else:
+                self._given_to_variables.setdefault(target.name, []).append(_Gift(value, known))
+
     def _give(self, class_name: str, name: str, value: Expression, giver: Known | None) -> None:
-        declaring = self._declaring(class_name, name) if class_name else None
+        declaring = self.typed.declaring(class_name, name) if class_name else None
         if declaring is not None:
             self._gifts.setdefault((id(declaring), name), []).append(_Gift(value, giver))
 
     def _read_appended(self, call: Invocation, known: Known) -> None:
         """Read what braces give a record that is appended to a container, or handed to a function."""
         callee = call.callee
+        braced = any(isinstance(one, Braces) for one in call.arguments)
         if isinstance(callee, Member) and callee.name in ("push_back", "emplace_back", "push", "insert"):
-            for value in call.arguments:
-                self._read_braces(value, self._type_of(callee.base, known), known)
-        elif isinstance(callee, Name | Member):
+            for value in call.arguments if braced else ():
+                self._read_braces(value, self.typed.type_of(callee.base, known), known)
+            if isinstance(callee.base, Name | Member) and len(call.arguments) == 1:
+                self._read_gift(callee.base, call.arguments[0], known)
+        elif braced and isinstance(callee, Name | Member):
             meant = fitting(self.index.functions.get(types.simple(callee.name), []), len(call.arguments))
             for one in meant[:_FEW_FUNCTIONS]:
                 for value, parameter in zip(call.arguments, one.function.parameters, strict=False):
@@ -415,18 +357,6 @@ def _numbers(found: Constants) -> tuple[Constant, ...]:
 def _names(found: Constants) -> tuple[str, ...]:
     names = sorted(name for name in found if isinstance(name, str) and name)
     return (*names, OTHERS) if names and len(names) < len(found) else tuple(names)
-
-
-def _types_in(function: Function) -> dict[str, str]:
-    found = {parameter.name: parameter.type for parameter in function.parameters}
-    found |= dict.fromkeys((name for name, _ in loop_variables(function.body)), "auto")
-    return found | {declared.name: declared.type for declared in declarations(function.body)}
-
-
-def _assignments(function: Function) -> Iterator[tuple[Expression, Expression]]:
-    for expression in all_expressions(function.body):
-        if isinstance(expression, Operation) and expression.operator == "=":
-            yield expression.operands[0], expression.operands[1]
 
 
 def _calls_in(known: Known, index: Index) -> Iterator[tuple[str, _Call]]:

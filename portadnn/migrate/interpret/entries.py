@@ -16,9 +16,9 @@ from ..program import Skipped, Span, Unit
 from ..values import UNKNOWN, Value, unknown
 from ..values import known as known_value
 from . import types
+from .frame import Frame
 from .groups import grouped, left_over
 from .index import Index, Known, numbers_given
-from .memory import Frame
 from .order import phase_of
 from .statements import OutOfSteps, Statements
 from .texts import split_arguments

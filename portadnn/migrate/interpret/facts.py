@@ -18,6 +18,7 @@ from .assigning import Assigning
 from .parts import has_calls
 
 _MOST = 64  # choices of one condition
+_NUMBERS = frozenset({"bool", "float", "double"})
 IMPOSSIBLE: Fact = ("", "")  # holds where others contradict each other
 
 Options = frozenset[str]  # enumerators
@@ -153,10 +154,25 @@ def _enumerators(value: Value) -> Options:
 
 def _equality(one: Value, other: Value) -> Fact | None:
     """Return what ``one == other`` asks, where one of them is known."""
-    for asked, constant in ((one, other), (other, one)):
+    for value, constant in ((one, other), (other, one)):
+        asked = _before_comparing(value)
         if asked.kind == "unknown" and asked.data is not None and constant.kind == "known":
             return str(asked.data), str(symbols.key_of(constant))
     return None
+
+
+def _before_comparing(value: Value) -> Value:
+    """Return an unknown value without the enumerators of the program's own that it was compared with before."""
+    unknown = [option for option in value.options if option.kind == "unknown"]
+    others = (option for option in value.options if option.kind == "known")
+    own = all(isinstance(option.data, int) and is_own_enumerator(option) for option in others)
+    return unknown[0] if len(unknown) == 1 and own else value
+
+
+def is_own_enumerator(value: Value) -> bool:
+    """Whether a number is an enumerator of the program's own, by its type."""
+    type_ = value.type
+    return value.data is not None and type_.isidentifier() and type_ not in _NUMBERS and not symbols.is_integer(type_)
 
 
 def _said(facts: Mapping[Fact, bool], fact: Fact, holds: bool) -> bool | None:

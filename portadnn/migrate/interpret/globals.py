@@ -10,7 +10,8 @@ from ..program import Braces, Declare, Expression, Name, Unit
 from ..values import POSSIBLY, UNKNOWN, Value, join, known, unknown
 from . import types
 from .constants import OTHERS
-from .memory import Frame, Memory, is_enumeration
+from .frame import Frame
+from .memory import Memory, is_enumeration
 from .parts import enumerators, has_calls
 
 _CONSTANT = re.compile(r"\b(?:const|constexpr|enum)\b|#define")
@@ -72,9 +73,20 @@ class Globals(Memory):
             best = max(found, key=lambda pair: (pair[0].name == best[0].name, pair[0].value is not None))
         places = [pair for pair in found if pair[0].name == best[0].name and pair[0].value is not None]
         path = f"::{best[0].name}" if len(places) <= 1 else f"::{best[0].name}/{places.index(best)}"
+        generic = self._given_to_class(best[0].name, wanted)
+        path += "".join(f"~{type_}" for type_ in generic.values())
         if path not in self.state.variables:
-            self._first_value(path, *best)
+            self._first_value(path, *best, generic)
         return path
+
+    def _given_to_class(self, declared: str, wanted: str) -> dict[str, str]:
+        """Return what the parameters of a static member's class template stand for: ``Type<T>::value``."""
+        class_ = self.index.class_named(types.owner_of(declared)) if "<" in wanted and "<" not in declared else None
+        if class_ is None or not class_.template:
+            return {}
+        given = types.template_arguments(wanted.rpartition("::")[0].rpartition("::")[2])
+        names = (text.split()[-1] for text in class_.template)
+        return {name: self.frame.generic.get(one, one) for name, one in zip(names, given, strict=False)}
 
     def _of_parameter(self, owner: str, name: str, short: str) -> str | None:
         """Return the path of ``D::mode`` where D is a template's parameter: what one of the program's classes has."""
@@ -88,7 +100,7 @@ class Globals(Memory):
             self.state.variables[path] = self.joined(values)
         return path if found else None
 
-    def _first_value(self, path: str, declared: Declare, unit: Unit) -> None:
+    def _first_value(self, path: str, declared: Declare, unit: Unit, generic: dict[str, str]) -> None:
         self.types.setdefault(path, declared.type + "[]" * len(declared.array))
         constant = _CONSTANT.search(declared.type) is not None
         if declared.value is None:
@@ -97,7 +109,7 @@ class Globals(Memory):
             self.state.variables[path] = self._one_of_given(path, declared)
             return
         self.state.variables[path] = UNKNOWN  # where it is defined by itself
-        frame, self.frame = self.frame, Frame(0, unit, "")
+        frame, self.frame = self.frame, Frame(0, unit, "", self.frame.function, generic=generic)
         self.types[path] = self.index.concrete(declared.type) + "[]" * len(declared.array)
         try:
             value = self.evaluate(declared.value)

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ... import mapping
-from ..frontend.methods import makers
 from ..libraries import is_library
 from ..model.kinds import kind_of
 from ..names import enumerators_of, values_of_both
-from ..program import Braces, Class, Constant, Declare, Function, Name, Parameter, Unit
+from ..program import Class, Constant, Declare, Function, Parameter, Unit
 from . import types
 from .given import Given
+from .leading import mark_leading
 from .nearby import Nearby
-from .parts import declarations, given_members, named_arguments, numbers_in, pointed_at
+from .parts import given_members, numbers_in, pointed_at
 
 _DEEPEST_OBJECT = 2
 _FEW = 4
@@ -90,7 +90,7 @@ class Index:
                 if function.owner:
                     self.methods.setdefault(types.simple(function.owner), []).append(known)
         self.given = Given(self.units, [known.function for known in self.all])
-        self._mark_leading()
+        mark_leading(self)
 
     def _add_class(self, name: str, class_: Class, file: str) -> None:
         known = self.classes.setdefault(name, [])
@@ -349,59 +349,6 @@ class Index:
     def special(self, class_name: str, kind: str) -> list[Known]:
         """Return a class's constructors or destructors."""
         return [known for known in self.methods_of(types.simple(class_name)) if known.function.kind == kind]
-
-    # What leads to calls ----------------------------------------------------------------------------------------
-
-    def _mark_leading(self) -> None:
-        callers: dict[str, list[Known]] = {}
-        waiting: list[Known] = []
-        handed = frozenset().union(*(unit.handed for unit in self.units))  # type: frozenset[str]
-        pointers = frozenset(
-            types.simple(variable.name)
-            for unit in self.units
-            for variable in unit.variables
-            if isinstance(variable.value, Braces)
-            for part in variable.value.values
-            if isinstance(part, Name) and part.name in mapping.table().functions
-        )
-        for known in self.all:
-            self.here = known.unit.file
-            names = {types.simple(self.resolved(types.simple(name))) for name in known.function.calls}
-            names |= {types.simple(name) for name, _, _ in known.function.initializers}
-            names |= self._made(known)
-            names |= {name for name in named_arguments(known.function) if name in self.functions}
-            for name in names:
-                callers.setdefault(name, []).append(known)
-            handed_to = types.simple(known.function.name) in handed and not names.isdisjoint(
-                parameter.name for parameter in known.function.parameters
-            )
-            if handed_to or any(self.is_library(n) or n in makers() or n in pointers for n in names):
-                known.leads = True
-                waiting.append(known)
-        while waiting:
-            known = waiting.pop()
-            function = known.function
-            reached = [types.simple(function.name)]
-            if function.kind in ("constructor", "destructor"):
-                reached.append(types.simple(function.owner))
-            for name in reached:
-                for caller in callers.get(name, ()):
-                    if not caller.leads:
-                        caller.leads = True
-                        waiting.append(caller)
-
-    def _made(self, known: Known) -> set[str]:
-        """Return the program's classes of which a function, or its class, has objects: they are made and destroyed."""
-        if not self.classes:
-            return set()
-        declared = {d.type for d in declarations(known.function.body)}
-        if known.function.kind in ("constructor", "destructor"):
-            class_ = self.class_named(types.simple(known.function.owner))
-            if class_ is not None:
-                declared |= {member.type for member in class_.members}
-                declared |= set(class_.bases)
-        found = {self.class_of(type_) for type_ in declared if "*" not in type_}
-        return {types.simple(c.name) for class_ in found if class_ is not None for c in self.lineage(class_.name)}
 
 
 def given_by(method: Function) -> Iterator[str]:

@@ -19,10 +19,11 @@ from ..older import by_mode, of_version, older, takes_mode
 from ..program import Expression, Index, Invocation, Lambda, Member, Name, Operation, Span
 from ..values import UNKNOWN, Value, known, pointer, unknown
 from . import types
+from .frame import Frame
 from .graph_calls import GraphCalls
 from .index import Index as Names
 from .index import Known
-from .memory import Frame, parent_of
+from .memory import parent_of
 from .objects import Objects
 from .parts import read_names
 from .texts import argument_texts, unparsed

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from ..model import symbols
 from ..model.kinds import library_of
 from ..model.state import State, Thing, unified
-from ..program import Class, Constant, Declare, Expression, Function, Unit
+from ..program import Class, Constant, Declare, Expression
 from ..values import POSSIBLY, UNKNOWN, Value, items, join, known, thing, unknown
 from . import types
 from .constants import OTHERS, ConstantsGiven
+from .frame import Frame
 from .index import Index
 from .kept import KeptSettings, is_chosen
 from .parts import has_calls
@@ -22,51 +23,10 @@ _SYMBOLIC = re.compile(r"\[(?!-?\d+\]|=)[^\[\]]*\]")  # of a map, [=key] is an e
 _ENUMERATION = re.compile(
     r"(?:cudnn|miopen)\w*(?:Mode|Format|DataType|Op|Propagation|RNNAlgo|SoftmaxAlgorithm|MathType)_t$"
 )
+_IN_RESULT = re.compile(r"status@(\d+)[\[.]")
 _LONGEST_PATH = 300
 _SCALARS = ("float", "double", "double?")
 _LONGEST_ARRAY = 16
-
-
-@dataclass
-class Frame:
-    """A function while it is followed.
-
-    Attributes
-    ----------
-    turn : int
-        Number of this following: variables of the function carry it in their paths.
-    this : str
-        Path of the object whose method it is; "" elsewhere.
-    scopes : list of dict of str to str
-        The variables that are visible, by name: their paths. The innermost scope last.
-    returned : list of (State, Value)
-        What held at each return.
-    """
-
-    turn: int
-    unit: Unit
-    label: str
-    function: Function | None = None
-    this: str = ""
-    this_class: str = ""
-    scopes: list[dict[str, str]] = field(default_factory=lambda: [{}])
-    returned: list[tuple[State, Value]] = field(default_factory=list)
-    gotos: list[State] = field(default_factory=list)
-    declared: list[str] = field(default_factory=list)
-    objects: list[tuple[str, str]] = field(default_factory=list)  # with destructors: path and class
-    read_names: frozenset[str] | None = None
-    packs: dict[str, int] = field(default_factory=dict)  # how many arguments ``args...`` stands for
-    pack_texts: dict[str, str] = field(default_factory=dict)  # and how the caller writes each
-    generic: dict[str, str] = field(default_factory=dict)  # what a template's parameters stand for
-    decided: dict[str, dict[str, frozenset[Value]]] = field(default_factory=dict)  # what a condition rules out
-    moving: Mapping[str, str] = field(default_factory=dict)  # what each turn of its loops moves on: `Event.moving`
-
-    def path_of(self, name: str) -> str | None:
-        """Return the path of a local variable."""
-        for scope in reversed(self.scopes):
-            if name in scope:
-                return scope[name]
-        return None
 
 
 class Memory:
@@ -132,8 +92,9 @@ class Memory:
         if kind:
             return self.adopt(path, type_)
         if _ENUMERATION.match(types.bare(type_)):
-            class_ = self.class_at(parent_of(path))
-            name = re.split(r"\.|->", path)[-1]
+            whole = re.sub(r"(?:\[[^\[\]]*\])+$", "", path)  # the list of which it is an element
+            class_ = self.class_at(parent_of(whole))
+            name = re.split(r"\.|->", whole)[-1]
             constants = () if class_ is None else self.given.names_of_member(types.simple(class_.name), name)
             library = "" if class_ is None else self._library_of_member(class_, name, type_)
             mine = [known(c) for c in constants if c and c.lower().startswith(library)]
@@ -145,7 +106,8 @@ class Memory:
             name = re.split(r"\.|->", path)[-1]
             numbers = self.given.numbers_of_member(types.simple(class_.name), name)
             return self.one_of_numbers(numbers, type_) or unknown(path, types.bare(type_))
-        return unknown(path, types.bare(type_))
+        found = _IN_RESULT.match(path)  # of a call in Python, which returns what it finds
+        return unknown(path, types.bare(type_), () if found is None else (int(found[1]),))
 
     def is_scalar(self, type_: str) -> bool:
         """Whether a type is that of scalars such as alpha and beta."""

@@ -11,8 +11,8 @@ from ..program import Braces, Class, Declare, Expression, Function, Index, Invoc
 from ..values import Value, join
 from . import types
 from .expressions import Expressions
+from .frame import Frame
 from .index import Known, fitting
-from .memory import Frame
 
 _DEEPEST_MEMBER = 80
 _FEW_MEMBERS = 8  # of a class whose objects are made though its constructors lead to no call

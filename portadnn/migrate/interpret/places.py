@@ -17,8 +17,8 @@ from ..program import (
 )
 from ..values import UNKNOWN, Value, known, pointer, unknown
 from . import types
+from .frame import Frame
 from .globals import Globals
-from .memory import Frame
 from .parts import ASSIGNMENTS
 
 DEEPEST = 110  # statements and expressions within each other, over all functions that are being followed

@@ -25,8 +25,8 @@ from ..program import (
 )
 from ..values import UNKNOWN, Value, unknown
 from .branches import Branches
+from .frame import Frame
 from .loops import LoopEnds
-from .memory import Frame
 from .places import DEEPEST
 
 
