@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -423,6 +423,9 @@ class Handle:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a Handle is no value to pickle or copy: open another one, as Handle({self.backend!r})")
 
     def __repr__(self) -> str:
         state = "closed" if self._device is None else self._device.info.name

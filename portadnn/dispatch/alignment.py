@@ -31,6 +31,8 @@ def aligned(
     for i, signature in enumerate(signatures):
         if signature is None or signature[3] % signature[2].itemsize == 0:
             continue
+        if any(step % signature[2].itemsize for step in signature[1]):  # a field of packed records, to be refused
+            continue
         host = device.host_view(arrays[i])
         if host is not None:
             originals[i] = (arrays[i], host, _copy(host))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import logging
+import pickle
 import threading
 import weakref
 
@@ -72,6 +74,13 @@ def test_closing(handle):
             assert np.array_equal(other.to_numpy(y), before)
     if handle.backend == "opencl":
         assert np.array_equal(y.get(), before), "arrays outlive the handle"
+
+
+def test_it_is_no_value(handle):
+    """A shallow copy shared the device, which closing either one took from both."""
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="open another one"):
+            copied(handle)
 
 
 def test_asarray(handle):

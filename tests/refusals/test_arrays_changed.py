@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import logging
 
@@ -70,6 +71,21 @@ def test_misaligned_outputs_that_are_read(handle):
     y.flags.writeable = False
     with pytest.raises(dnn.BadParam, match="y: expected a writable array"):
         dnn.activation_forward(handle, x, RELU, y)
+
+
+def test_fields_of_packed_records(handle):
+    """Their steps are no multiple of the element; at odd addresses NumPy's error came out of the copy."""
+    pairs = np.zeros(DIMS, np.dtype([("tag", "i1"), ("value", "<f4")]))
+    graph, tensors = built(handle)
+    y = np.zeros(DIMS, np.float32)
+    for first in range(4):
+        room = np.zeros(pairs.nbytes + 8, np.uint8)
+        field = room[first : first + pairs.nbytes].view(pairs.dtype).reshape(DIMS)["value"]
+        for x, out in ((field, y), (y, field)):
+            with pytest.raises(dnn.BadParam, match=r"multiples? of 4 bytes"):
+                dnn.softmax_forward(handle, x, out)
+        with contextlib.suppress(dnn.DnnError):  # the reference takes it
+            graph.execute(dict(zip(tensors, (field, numbers((3, 3, 3, 3)), y, y.copy()), strict=True)))
 
 
 def test_torch_memory_that_was_replaced(handle):
