@@ -107,6 +107,11 @@ def _place(module: nn.Module) -> Place:
     return place
 
 
+def others(x: torch.Tensor) -> bool:
+    """Tell whether x holds integers or complex numbers: portadnn has no operations on them, PyTorch's modules have."""
+    return x.is_floating_point() is False  # of a traced value it is another one
+
+
 def _tuple(value: Any) -> tuple[int, ...]:
     return value if isinstance(value, tuple) else (value,)
 
@@ -118,6 +123,8 @@ class _Convolution(Layer):
     """It may have a `portadnn_chain`, ``substitute(fuse=True)``: what computes the modules behind it as well."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if others(x):
+            return self._pytorchs(x)
         if not torch.compiler.is_compiling() and not torch._C._is_any_autocast_enabled():
             own = self.__dict__
             if "portadnn_chain" in own:
@@ -132,6 +139,11 @@ class _Convolution(Layer):
                 if y is not None:
                     return y
         return super().forward(x)
+
+    def _pytorchs(self, x: torch.Tensor) -> torch.Tensor:
+        module: Any = self
+        y: torch.Tensor = super()._conv_forward(x, module.weight, module.bias)
+        return y
 
     def _conv_forward(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         module: Any = self
@@ -161,6 +173,8 @@ class Conv3d(_Convolution, nn.Conv3d):
 
 class _Transposed(Layer):
     def forward(self, x: torch.Tensor, output_size: Any = None) -> torch.Tensor:
+        if others(x):
+            return super().forward(x, output_size)
         module: Any = self
         spatial = len(module.kernel_size)
         geometry = (module.stride, module.padding, module.kernel_size, spatial, module.dilation)
@@ -190,6 +204,8 @@ class ConvTranspose3d(_Transposed, nn.ConvTranspose3d):
 
 class _MaxPool(Layer):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if others(x):
+            return super().forward(x)
         module: Any = self
         call = getattr(ops, f"max_pool{type(self).__name__[-2]}d")
         numbers = (module.kernel_size, module.stride, module.padding, module.dilation, module.ceil_mode)
@@ -213,6 +229,8 @@ class MaxPool3d(_MaxPool, nn.MaxPool3d):
 
 class _AvgPool(Layer):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if others(x):
+            return super().forward(x)
         module: Any = self
         numbers = [module.kernel_size, module.stride, module.padding, module.ceil_mode, module.count_include_pad]
         if hasattr(module, "divisor_override"):
@@ -392,96 +410,3 @@ class LocalResponseNorm(Layer, nn.LocalResponseNorm):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         numbers = (self.size, self.alpha, self.beta, self.k)
         return ops.local_response_norm(x, *numbers, backend=self.portadnn_backend)
-
-
-# activations
-
-
-@layer
-class ReLU(Layer, nn.ReLU):
-    """nn.ReLU."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if passes(self, x):
-            return x
-        return super().forward(x) if self.inplace else ops.relu(x, backend=self.portadnn_backend)
-
-
-class _Clipped(Layer):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        module: Any = self
-        if passes(self, x):
-            return x
-        if module.inplace:
-            return functional.hardtanh_(x, module.min_val, module.max_val)
-        return ops.clipped_relu(x, module.max_val, backend=self.portadnn_backend)
-
-
-@layer
-class ReLU6(_Clipped, nn.ReLU6):
-    """nn.ReLU6."""
-
-
-@layer
-class Hardtanh(_Clipped, nn.Hardtanh):
-    """nn.Hardtanh from 0 on."""
-
-
-@layer
-class Sigmoid(Layer, nn.Sigmoid):
-    """nn.Sigmoid."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x if passes(self, x) else ops.sigmoid(x, backend=self.portadnn_backend)
-
-
-@layer
-class Tanh(Layer, nn.Tanh):
-    """nn.Tanh."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x if passes(self, x) else ops.tanh(x, backend=self.portadnn_backend)
-
-
-@layer
-class ELU(Layer, nn.ELU):
-    """nn.ELU."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return ops.elu(x, self.alpha, backend=self.portadnn_backend)
-
-
-@layer
-class SiLU(Layer, nn.SiLU):
-    """nn.SiLU."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if passes(self, x):
-            return x
-        return super().forward(x) if self.inplace else ops.silu(x, backend=self.portadnn_backend)
-
-
-class _Softmax(Layer):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        module: Any = self
-        call = ops.log_softmax if "Log" in type(self).__name__ else ops.softmax
-        dim = (0 if x.dim() in (0, 1, 3) else 1) if module.dim is None else module.dim  # as PyTorch guesses
-        return call(x, dim, backend=self.portadnn_backend)
-
-
-@layer
-class Softmax(_Softmax, nn.Softmax):
-    """nn.Softmax."""
-
-
-@layer
-class LogSoftmax(_Softmax, nn.LogSoftmax):
-    """nn.LogSoftmax."""
-
-
-@layer
-class Dropout(Layer, nn.Dropout):
-    """nn.Dropout."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return ops.dropout(x, self.p, self.training, backend=self.portadnn_backend)

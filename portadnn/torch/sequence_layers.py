@@ -8,6 +8,8 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 
+from portadnn.errors import BadParam
+
 from . import ops
 from .layers import Layer, layer
 
@@ -17,13 +19,14 @@ class _Network(Layer):
         module: Any = self
         packed = isinstance(x, PackedSequence)
         data, sizes = (x.data, x.batch_sizes.tolist()) if packed else (x, None)
+        if not packed and data.dim() not in (2, 3):
+            raise BadParam(argument="x", expected="2 or 3 dims", got=tuple(data.shape))
         single = not packed and data.dim() == 2
         if single:
             data = data.unsqueeze(1)
         elif module.batch_first and not packed:
             data = data.transpose(0, 1)
-        given = hx if isinstance(hx, tuple) else (hx, None)
-        given = tuple(self._state(s, x, single, packed) for s in given)
+        given = tuple(self._state(s, x, single, packed) for s in self._states(hx))
         options = {"layers": module.num_layers, "bidirectional": module.bidirectional, "biases": module.bias}
         drops = module.dropout if module.training else 0.0
         y, hy, cy = ops.rnn(
@@ -34,6 +37,16 @@ class _Network(Layer):
             backend=self.portadnn_backend,
         )
         return self._results(x, y, (hy, cy) if module.mode == "LSTM" else (hy,), single, packed)
+
+    def _states(self, hx: Any) -> tuple[Any, Any]:
+        module: Any = self
+        if hx is None or (isinstance(hx, torch.Tensor) and module.mode != "LSTM"):
+            return hx, None
+        if module.mode != "LSTM":
+            raise BadParam(argument="hx", expected="a tensor", got=type(hx).__name__)
+        if not isinstance(hx, (tuple, list)) or len(hx) != 2:
+            raise BadParam(argument="hx", expected="(h_0, c_0)", got=type(hx).__name__)
+        return hx[0], hx[1]
 
     def _state(self, state: torch.Tensor | None, x: Any, single: bool, packed: bool) -> torch.Tensor | None:
         """Return an initial state in the order of the sequences."""

@@ -10,7 +10,7 @@ import torch
 
 from portadnn.dispatch.prepared import Prepared
 
-from . import chains, layers, sequence_layers  # noqa: F401  # the last adds its layers to the table
+from . import activation_layers, chains, layers, sequence_layers  # noqa: F401  # two add their layers to the table
 from .ops.handles import check_backend
 from .preparing import prepare
 from .program import Program, Segment, program

@@ -238,10 +238,14 @@ def group_norm(
     Raises
     ------
     BadParam
-        Shapes that do not fit.
+        Shapes that do not fit, or one sample with one value in each group, as PyTorch has it.
     """
-    if x.dim() < 2 or num_groups < 1 or x.shape[1] % num_groups:
+    if x.dim() < 2:
+        raise BadParam(argument="x", expected="at least 2 dims", got=tuple(x.shape))
+    if num_groups < 1 or x.shape[1] % num_groups:
         raise BadParam(argument="num_groups", expected=f"a divisor of the channels of {tuple(x.shape)}", got=num_groups)
+    if volume(x.shape) == num_groups:
+        raise BadParam(argument="x", expected="more than 1 value per group", got=tuple(x.shape))
     (x,) = autocast(x, to=torch.float32, on=("cuda",))
     if x.numel() == 0:
         return empty_result(x, weight, bias)

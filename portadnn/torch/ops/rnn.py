@@ -194,6 +194,14 @@ def flat_weights(
     return torch.cat([w.reshape(-1) for w in (*matrices, *rest)])
 
 
+def _check_input(x: torch.Tensor, features: int, batch_sizes: Any) -> None:
+    layout = "(steps, batch, features)" if batch_sizes is None else "(rows, features)"
+    if x.dim() != layout.count(",") + 1:
+        raise BadParam(argument="x", expected=layout, got=tuple(x.shape))
+    if x.shape[-1] != features:
+        raise BadParam(argument="x", expected=f"{features} features, as w_ih", got=tuple(x.shape))
+
+
 def rnn(
     x: torch.Tensor,
     hx: Maybe,
@@ -250,6 +258,7 @@ def rnn(
     proj = columns if columns != hidden else 0
     if proj and mode != "LSTM":
         raise BadParam(argument="weights", expected=f"({rows}, {hidden}) for w_hh", got=tuple(weights[1].shape))
+    _check_input(x, weights[0].shape[1], batch_sizes)
     kept = x.dtype if mode == "GRU" and x.is_cpu else None  # PyTorch's on CPUs returns the input's type
     x, hx, cx, *weights = autocast(x, hx, cx, *weights, to=kept)
     w = flat_weights(weights, layers, bidirectional, biases, proj > 0)
