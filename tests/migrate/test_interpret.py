@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from following import call, calls, follow
 
+from portadnn.migrate.interpret import types
+
 
 def program(body: str, before: str = "") -> str:
     return f"#include <cudnn.h>\n{before}\nvoid program(cudnnHandle_t handle, int runtime) {{\n{body}\n}}\n"
@@ -73,3 +75,10 @@ def test_statuses() -> None:
     )
     said = [(seen.event.place.line, seen.event.status) for seen in follow(source)]
     assert said == [(2, "returned"), (4, "ignored"), (5, "checked"), (6, "ignored"), (7, "checked"), (9, "checked")]
+
+
+@pytest.mark.parametrize(
+    ("type_", "first"), [("std::vector<int>", "int"), ("map<pair<int, A>, B>", "pair<int, A>"), ("int", ""), ("", "")]
+)
+def test_the_first_argument_of_a_template(type_, first):
+    assert types.template_argument(type_) == first

@@ -79,7 +79,7 @@ class GraphCalls:
             class_ = class_named(
                 self.walk.index.resolved(callee.name), types.simple(self.walk.index.resolved(callee.name))
             )
-            return self._new_object(class_, call) if class_ else None
+            return self._new_object(class_, call) if class_ else self._of_itself(callee.name, call)
         if not isinstance(callee, Member):
             return None
         name = types.simple(callee.name)
@@ -122,6 +122,18 @@ class GraphCalls:
             value = self._peek(base.key, name.removeprefix("get_"))
             return value.data[0] if value is not None and value.data else None
         return None
+
+    def _of_itself(self, name: str, call: Invocation) -> Value | None:
+        """Follow what a class that is a graph calls of the graph in its methods: ``Graph::tensor(...)``."""
+        own, frame = types.simple(name), self.walk.frame
+        if (own not in methods() and own not in ("tensor", "tensor_like")) or not frame.this or not frame.this_class:
+            return None
+        bases = {base for class_ in self.walk.index.lineage(frame.this_class) for base in class_.bases}
+        if not any(GRAPH_TYPE.search(self.walk.index.resolved(base)) for base in bases):
+            return None
+        if "::" not in name and self.walk.index.found_methods(frame.this_class, own):
+            return None
+        return self._told(self.made.get(frame.this) or self._make("Graph", frame.this), own, call)
 
     # Objects ----------------------------------------------------------------------------------------------------
 

@@ -53,7 +53,7 @@ def template_argument(type_: str) -> str:
     """Return the first argument of a template: ``int`` of ``std::vector<int>``."""
     start = type_.find("<")
     depth = 0
-    for i in range(start, len(type_)):
+    for i in range(start, len(type_)) if start >= 0 else ():
         if type_[i] in "<(":
             depth += 1
         elif type_[i] in ">)":

@@ -15,6 +15,8 @@ from . import conditions, targets
 from .situation import Hit, Situation
 from .table import Case, Rule, rules
 
+_OF_WHAT_CAME_BEFORE = frozenset(("S01", "S02", "S08", "S09", "S17", "S18", "S19"))
+
 
 class Judge:
     """A listener that evaluates the rules on each call.
@@ -86,6 +88,8 @@ class Judge:
         for rule, case in cases:
             if not case.holds_for(version) or (event.origin == "driver" and rule.id.startswith("S")):
                 continue  # the driver makes the calls around a problem itself
+            if rule.id in _OF_WHAT_CAME_BEFORE and _is_binding(event):
+                continue
             for hit in hits(case, situation):
                 finding = _finding(rule, case, hit, situation, self.target.title)
                 if hit.confirm is None:
@@ -97,6 +101,11 @@ class Judge:
         known = self._found.get(finding.key)
         if known is None or (known.certainty == "possible" and finding.certainty == "proven"):
             self._found[finding.key] = finding
+
+
+def _is_binding(event: Event) -> bool:
+    """Tell whether a call is that of a binding in Python: its function has C's name, and callers are judged by it."""
+    return event.within.rpartition("::")[2] == event.function and event.place.file.endswith((".py", ".pyx"))
 
 
 def hits(case: Case, situation: Situation) -> Iterator[Hit]:
