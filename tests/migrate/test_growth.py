@@ -1,9 +1,15 @@
 """What following takes of very many things: work that grows with their number, not with its square."""
 
+from dataclasses import replace
+
+import pytest
+
 from portadnn.migrate.checker import check_text
 from portadnn.migrate.config import Config
-from portadnn.migrate.model.state import State
+from portadnn.migrate.interpret import types
+from portadnn.migrate.model.state import State, Thing, meet
 from portadnn.migrate.rules.sources import hipdnn
+from portadnn.migrate.values import known
 
 MANY = 3_000
 
@@ -42,3 +48,60 @@ def test_the_classes_of_a_file_are_gone_through_once_for_graphs(monkeypatch):
     classes = b"".join(b"struct A%d { void f() { cudnnCreate(&h); } };\n" % i for i in range(MANY))
     check_text(classes, config=Config(target="hipdnn"))
     assert MANY <= len(asked) < 20 * MANY
+
+
+class Fields(dict):
+    """Fields of a descriptor, which count how often they are compared."""
+
+    compared = 0
+
+    def __eq__(self, other):
+        Fields.compared += 1
+        return dict.__eq__(self, other)
+
+    def __ne__(self, other):
+        return not self == other
+
+    __hash__ = None
+
+
+@pytest.mark.parametrize("calls", [lambda i: (1,), lambda i: (1, i), lambda i: (i,), lambda i: tuple(range(i % 40))])
+def test_where_many_paths_meet_descriptors_are_not_compared_each_with_each(monkeypatch, calls):
+    monkeypatch.setattr(Fields, "compared", 0)
+    form = Thing("d", "tensor", "d", "cudnn")
+    paths = [
+        State(
+            things={"d": replace(form, fields=Fields(), set_by=calls(i), destroyed=i)},
+            done={"f": {1: True, i: True}},
+        )
+        for i in range(1, MANY + 1)
+    ]
+    found = meet(paths)
+    assert Fields.compared < 60 * MANY
+    assert found.things["d"].certain
+    assert (found.done["f"][1], found.done["f"][2], len(found.done["f"])) == (True, False, MANY)
+
+
+def test_what_one_path_changes_is_not_certain():
+    forms = [
+        Thing("d", "tensor", "d", "cudnn", fields={"n": known(n)}, set_by=calls)
+        for n, calls in ((1, (1,)), (2, (1, 2)), (3, (1, 3)))
+    ]
+    assert not meet([State(things={"d": form}) for form in forms]).things["d"].certain
+    assert meet([State(things={"d": form}) for form in forms[1:]]).things["d"].certain
+
+
+def test_members_of_a_name_that_many_classes_have_are_found_by_their_class(monkeypatch):
+    asked = []
+    owner_of = types.owner_of
+
+    def counted(name):
+        asked.append(name)
+        return owner_of(name)
+
+    monkeypatch.setattr(types, "owner_of", counted)
+    classes = b"".join(b"struct A%d { static const int x = %d; };\n" % (i, i % 4) for i in range(MANY))
+    calls = b"".join(b"cudnnSetStream(h, A%d::x);\n" % i for i in range(MANY))
+    report = check_text(classes + b"void f() {\n" + calls + b"}\n")
+    assert len(report.calls) == MANY
+    assert len(asked) < 50 * MANY

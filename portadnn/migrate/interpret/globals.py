@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from itertools import islice
 
 from ..model import symbols
 from ..program import Braces, Declare, Expression, Name, Unit
@@ -52,9 +53,7 @@ class Globals(Memory):
         owner = types.owner_of(name)
         if owner in self.index.aliases and owner not in self.index.classes:  # typedef Consts<ElemType> C;  C::One
             name = f"{types.simple(types.bare(self.index.resolved(owner)))}::{short}"
-        found = [
-            (declared, unit) for declared, unit in self.index.variables_named(short) if _matches(declared.name, name)
-        ]
+        found = self.index.variables_of(types.owner_of(name), short)
         if not found:
             return self._of_parameter(owner, name, short) if owner else None
         wanted = name.replace(" ", "")
@@ -92,10 +91,11 @@ class Globals(Memory):
         """Return the path of ``D::mode`` where D is a template's parameter: what one of the program's classes has."""
         if owner in self.index.classes or not self.index.is_parameter(owner):
             return None
-        found = [d for d, _ in self.index.variables_named(short) if types.owner_of(d.name) in self.index.classes]
+        named = self.index.variables_named(short)
+        found = list(islice((d for d, _ in named if types.owner_of(d.name) in self.index.classes), _MOST_OWNERS))
         path = f"::{name}"
         if found and path not in self.state.variables:
-            names = dict.fromkeys(declared.name for declared in found[:_MOST_OWNERS])
+            names = dict.fromkeys(declared.name for declared in found)
             values = [self.evaluate(Name(declared, found[0].span)) for declared in names]
             self.state.variables[path] = self.joined(values)
         return path if found else None
@@ -160,11 +160,3 @@ class Globals(Memory):
         value = self.cast(self.evaluate(declared.value), declared.type)
         is_open = isinstance(value.data, int) and value.data == 0
         return None if is_open and _CONSTANT.search(declared.type) is None else value  # callers outside set it
-
-
-def _matches(declared: str, name: str) -> bool:
-    """Whether a qualified name may mean what was declared under another, template arguments aside."""
-    if declared == name:
-        return True
-    owner, wanted = types.owner_of(declared), types.owner_of(name)
-    return owner == wanted or not owner or not wanted

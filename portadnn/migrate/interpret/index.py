@@ -60,6 +60,7 @@ class Index:
     _near_classes: dict[str, Nearby[tuple[Class, str]]] = field(default_factory=dict)
     _near_functions: dict[str, Nearby[Known]] = field(default_factory=dict)
     _near_variables: dict[str, Nearby[tuple[Declare, Unit]]] = field(default_factory=dict)
+    _variables_by_owner: dict[int, dict[str, list[int]]] = field(default_factory=dict)
     _methods_by_class: dict[str, dict[int, list[Known]]] = field(default_factory=dict)
     _numbers: dict[str, Mapping[str, tuple[Constant, ...]]] = field(default_factory=dict)
     _parameters: frozenset[str] | None = None
@@ -151,6 +152,19 @@ class Index:
         if name not in self._near_variables:
             self._near_variables[name] = Nearby(found, lambda pair: pair[1].file)
         return self._near_variables[name].of(self.here)
+
+    def variables_of(self, owner: str, name: str) -> list[tuple[Declare, Unit]]:
+        """Return the variables that a name behind a class or namespace may mean: its own, and those of no owner."""
+        found = self.variables_named(name)
+        if not owner or not found:
+            return found
+        if id(found) not in self._variables_by_owner:
+            by_owner: dict[str, list[int]] = {}
+            for i, (declared, _) in enumerate(found):
+                by_owner.setdefault(types.owner_of(declared.name), []).append(i)
+            self._variables_by_owner[id(found)] = by_owner
+        by_owner = self._variables_by_owner[id(found)]
+        return [found[i] for i in sorted([*by_owner.get(owner, ()), *by_owner.get("", ())])]
 
     # What names mean ------------------------------------------------------------------------------------------
 

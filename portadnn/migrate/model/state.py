@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from ..events import Event, Library
 from ..values import Value, join
@@ -127,8 +128,8 @@ def meet(states: Iterable[State]) -> State:
     joined: dict[str, None] = {}
     for state in alive[1:]:
         joined.update(dict.fromkeys(_meet_variables(result.variables, state.variables)))
-        _meet_done(result.done, state.done)
         result.facts = dict(result.facts.items() & state.facts.items())
+    result.done = _meet_done([state.done for state in alive])
     things = result.things
     changed = {id_: None for state in alive[1:] for id_, form in state.things.items() if things.get(id_) is not form}
     for id_ in changed:
@@ -184,12 +185,18 @@ def _stem(id_: str) -> str:
     return re.sub(r"\[[^\[\]]*\]$", "[]", re.sub(r"[@~][^\[\]]*$", "", id_))
 
 
-def _meet_done(result: dict[str, dict[int, bool]], others: Mapping[str, dict[int, bool]]) -> None:
-    for function in result.keys() | others.keys():
-        ours, theirs = result.get(function, {}), others.get(function, {})
-        if ours is not theirs:
-            both = {number: always and theirs.get(number, False) for number, always in ours.items()}
-            result[function] = both | {number: False for number in theirs if number not in ours}
+def _meet_done(paths: list[dict[str, dict[int, bool]]]) -> dict[str, dict[int, bool]]:
+    """Return the calls of any path, and whether each was made on all."""
+    result = {}
+    for function in dict.fromkeys(function for done in paths for function in done):
+        lists = [done.get(function, {}) for done in paths]
+        different = list({id(numbers): numbers for numbers in lists}.values())
+        if len(different) == 1:
+            result[function] = different[0]
+        else:
+            sure = set.intersection(*({n for n, always in numbers.items() if always} for numbers in different))
+            result[function] = {n: n in sure for n in dict.fromkeys(chain.from_iterable(different))}
+    return result
 
 
 def _meet_things(forms: list[Thing]) -> Thing:
@@ -213,7 +220,19 @@ def _meet_things(forms: list[Thing]) -> Thing:
 
 
 def _all_set(forms: list[Thing]) -> bool:
-    """Whether each path set a thing by itself: what they set differently its fields tell."""
+    """Whether each path set a thing by itself: what they set differently its fields tell.
+
+    It is not where the calls that set it on one path are the first of another's, and its fields differ.
+    """
+    fields: dict[tuple[int, ...], Mapping[str, Value]] = {}
+    for form in forms:
+        known = fields.setdefault(form.set_by, form.fields)
+        if known is not form.fields and known != form.fields:
+            return False
+    lengths = {len(calls) for calls in fields}
     return not any(
-        a is not b and a.set_by == b.set_by[: len(a.set_by)] and a.fields != b.fields for a in forms for b in forms
+        calls[:n] in fields and fields[calls[:n]] != own
+        for calls, own in fields.items()
+        for n in lengths
+        if n < len(calls)
     )
