@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..program import Expression, Function, Invocation, Lambda, Member, Name
+from ..program import Cast, Expression, Function, Invocation, Lambda, Member, Name
 from ..values import UNKNOWN, Value, known, unknown
 from . import types
 from .constants import OTHERS
@@ -40,17 +40,20 @@ class Binding(LibraryCalls):
         if value.kind == "unknown" and self.state.variables.get(length) in (known(0), known(0, "size_t")):
             self.state.variables[length] = UNKNOWN
 
-    def _deduced(self, function: Function, name: str, bound: Bound) -> str:
-        """Return the type that a template's parameter has by the arguments of a call: of those that are variables."""
-        for parameter, (path, value) in zip(function.parameters, bound, strict=False):
+    def _deduced(self, function: Function, name: str, bound: Bound, arguments: Sequence[Expression]) -> str:
+        """Return the type that a template's parameter has by the arguments of a call: variables, and what is cast."""
+        for parameter, (path, value), argument in zip(function.parameters, bound, arguments, strict=False):
             if types.innermost(parameter.type) == name:
                 type_ = self.types.get(path, "") if path is not None else value.type
+                type_ = argument.type if isinstance(argument, Cast) else type_
                 inner = types.innermost(self.index.concrete(type_))
                 if inner and not self.index.is_parameter(inner) and not types.is_pair(inner):
                     return inner
         return ""
 
-    def bind_template(self, frame: Frame, called: Known, this: str, bound: Bound) -> None:
+    def bind_template(
+        self, frame: Frame, called: Known, this: str, bound: Bound, arguments: Sequence[Expression]
+    ) -> None:
         """Bind what the parameters of a template stand for: of a function as it is called, of a class as it is made."""
         given, self.template_given = self.template_given, ""
         declared = list(called.function.template)
@@ -65,7 +68,9 @@ class Binding(LibraryCalls):
         given_to = dict(pairs)
         for text in declared:
             kind, name = text.split()[0], text.split()[-1]
-            said = given_to.get(text, "") or (self._deduced(called.function, name, bound) if kind in _TYPES else "")
+            said = given_to.get(text, "") or (
+                self._deduced(called.function, name, bound, arguments) if kind in _TYPES else ""
+            )
             argument = self.meant(said) or said
             value: Value | None = None
             if argument:

@@ -259,7 +259,7 @@ class Calls(Overloads):
         self.turns += 1
         frame = Frame(self.turns, called.unit, called.label, called.function, this, types.simple(called.function.owner))
         self.template_given = given_to_template
-        self.bind_template(frame, called, this, bound)
+        self.bind_template(frame, called, this, bound, arguments)
         self.bind_pack(frame, called.function, arguments, bound)
         for i, parameter in enumerate(called.function.parameters):
             path, given = bound[i] if i < len(bound) else _NOTHING
