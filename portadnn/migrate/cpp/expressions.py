@@ -407,7 +407,9 @@ class Expressions:
         """Return the call that ``call(cudnnCreate, &h)`` makes, by the number of arguments behind the function."""
         context = self.context
         place, name = next(((i, n) for i, a in enumerate(arguments) if (n := function_named(a))), (0, ""))
-        if not name or name in context.own or _LOADS.search(simple):
+        if not name:
+            return self._chosen(arguments, span, node)
+        if name in context.own or _LOADS.search(simple):
             return None
         context.calls.add(name)
         context.handed.add(simple)
@@ -415,14 +417,44 @@ class Expressions:
         declared = mapping.table().functions.get(name)
         if declared is None or not rest:
             return None  # it is handed on, not called
+        handle = self._adding(name, len(rest), node)
+        if handle is not None:
+            rest = (self.convert(handle), *rest)
         if not any(len(parameters) == len(rest) for parameters in declared.signatures):
             if simple not in _HOLDERS:
                 context.indirect[span.start, name] = (name, span, context.written(node))
             return None
-        written = ", ".join(context.written(child) for child in self._given(node)[place + 1 :])
-        text = f"{name}({written})"
+        given = [*([] if handle is None else [handle]), *self._given(node)[place + 1 :]]
+        text = f"{name}({', '.join(context.written(child) for child in given)})"
         context.indirect[span.start, name] = (name, span, text)
         return Invocation(Name(name, arguments[place].span), rest, span, text, checked=True)
+
+    def _adding(self, name: str, count: int, node: Node) -> Node | None:
+        """Return the object that gives a function its handle, as ``handle.Call(cudnnCreate, ...)`` does."""
+        signatures = mapping.table().functions[name].signatures
+        callee = node.child_by_field_name("function")
+        lacks = any(len(p) == count + 1 and p[0].type.endswith("Handle_t") for p in signatures if p)
+        if callee is None or callee.type != "field_expression" or not lacks or any(len(p) == count for p in signatures):
+            return None
+        return callee.child_by_field_name("argument")
+
+    def _chosen(self, arguments: tuple[Expression, ...], span: Span, node: Node) -> Expression | None:
+        """Return the call of the one of two functions that ``call(x ? cudnnA : cudnnB, h)`` makes."""
+        first = arguments[0] if arguments else None
+        if not isinstance(first, Operation) or first.operator != "?:":
+            return None
+        names = [function_named(operand) for operand in first.operands[1:]]
+        rest, given = arguments[1:], self._given(node)[1:]
+        if not all(names) or not rest:
+            return None
+        handle = self._adding(names[0], len(rest), node)
+        if handle is not None:
+            rest, given = (self.convert(handle), *rest), [handle, *given]
+        text = ", ".join(self.context.written(child) for child in given)
+        for name in names:
+            self.context.calls.add(name)
+            self.context.indirect[span.start, name] = (name, span, f"{name}({text})")
+        return Invocation(first, rest, span, f"{names[0]}({text})", checked=True)
 
     @staticmethod
     def _given(node: Node) -> list[Node]:

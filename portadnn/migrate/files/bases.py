@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import PurePath
 
+from ..interpret.parts import declarations
 from ..program import Unit
 from .discover import Found
 
@@ -47,6 +48,23 @@ def owners_of(units: Iterable[Unit], names: Collection[bytes]) -> frozenset[str]
     units = list(units)
     known = {_simple(class_.name) for unit in units for class_ in unit.classes}
     return frozenset(_calling(units, names) - known)
+
+
+def normalising(units: Iterable[Unit]) -> frozenset[str]:
+    """Return the classes of what functions have that call batch normalisation, and which none of the units defines.
+
+    It asks whether their methods return pointers to constants.
+    """
+    units = list(units)
+    classes = {_simple(class_.name): class_ for unit in units for class_ in unit.classes}
+    types: set[str] = set()
+    for function in (function for unit in units for function in unit.functions):
+        if any(called.startswith("cudnnBatchNormalizationForward") for called in function.calls):
+            owner = classes.get(_simple(function.owner))
+            said = [parameter.type for parameter in function.parameters]
+            said += [one.type for one in (*declarations(function.body), *(owner.members if owner else ()))]
+            types.update(word for type_ in said for word in re.findall(r"\w+", type_))
+    return frozenset(name for name in types - classes.keys() if len(name) >= _SHORTEST and name[0].isupper())
 
 
 def scaled(units: Iterable[Unit], names: Collection[bytes]) -> frozenset[str]:

@@ -20,7 +20,7 @@ from ..frontend.methods import GRAPH_TYPE
 from ..libraries import is_library
 from ..limits import HARD, KEPT, LEAST, MEMORY, NONE, Limits, end_beyond
 from ..program import Skipped, Unit
-from .bases import bases_of, defining, externs, giving, making, owners_of, scaled
+from .bases import bases_of, defining, externs, giving, making, normalising, owners_of, scaled
 from .copies import copied
 from .discover import Found
 from .embedded import code
@@ -191,7 +191,7 @@ def read_all(
         found |= {one.name: one for one in looks(left, version, jobs, bound)}
     for _ in range(_DEEPEST_BASE):
         units = _units(found)
-        names = bases_of(units) | owners_of(units, bound.names)
+        names = bases_of(units) | owners_of(units, bound.names) | normalising(units)
         unread = [s for s in sources if s.kind == "c++" and not _has_classes(found[s.shown])]
         headers = defining(unread, names)
         if not headers:
