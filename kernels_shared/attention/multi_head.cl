@@ -284,7 +284,8 @@ PD_GROUP(group_sum, ADD)
 PD_GROUP(group_max, fmax)
 
 // The windows of rows as attention/attention.h has them, six numbers each, and four of each of `asked` keys; a window without keys
-// widens no bound. A work-item has a run of rows, and those before and behind it come by a scan of the work-group.
+// widens no bound. A work-item has a run of rows, and those before and behind it come by a scan of the work-group. What is
+// known of a row from those before it is KEPT until those behind it are known, too: in registers, of EACH rows, or in memory.
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
 // The first of so many growing numbers that is greater than key
@@ -297,6 +298,15 @@ DEVICE int first_beyond(const GLOBAL int *numbers, int count, int key) {
     }
     return low;
 }
+#ifdef EACH
+#define EACH_ROW(i) UNROLL for (int i = begin; i < begin + EACH; ++i) if (i < end)
+#define EACH_ROW_BACKWARDS(i) UNROLL for (int i = begin + EACH - 1; i >= begin; --i) if (i < end)
+#define KEPT(which, i) kept[which][(i) - begin]
+#else
+#define EACH_ROW(i) for (int i = begin; i < end; ++i)
+#define EACH_ROW_BACKWARDS(i) for (int i = end - 1; i >= begin; --i)
+#define KEPT(which, i) to[(which) * rows + (i)]
+#endif
 KERNEL WG_SIZE(WG, 1, 1)
 mha_windows(TENSOR(const int, windows), TENSOR(int, to), const i64 windows_end, const i64 windows_step, const int rows,
             const int steps, const int keys, const int asked) {
@@ -305,18 +315,21 @@ mha_windows(TENSOR(const int, windows), TENSOR(int, to), const i64 windows_end, 
     BIND(const int, windows);
     BIND(int, to);
     const int lid = LID(0), each = (rows + WG - 1) / WG, begin = LEAST(lid * each, rows), end = LEAST(begin + each, rows);
+#ifdef EACH
+    int kept[5][EACH];
+#endif
     int least = keys, most = 0, top = 0, low = keys;
-    for (int i = begin; i < end; ++i) {
+    EACH_ROW(i) {
         const i64 at = i % steps * windows_step;
         const int first = MOST(windows[at], 0), last = LEAST(windows[windows_end + at], keys), some = first < last;
-        to[i] = first;
-        to[rows + i] = last;
+        KEPT(0, i) = first;
+        KEPT(1, i) = last;
         least = some ? LEAST(least, first) : least;
         most = some ? MOST(most, last) : most;
         top = some ? MOST(top, first) : keys;
         low = some ? LEAST(low, last) : 0;
-        to[3 * rows + i] = most;
-        to[4 * rows + i] = top;
+        KEPT(3, i) = most;
+        KEPT(4, i) = top;
     }
     for (int step = 1; step < WG; step *= 2) {
         firsts[lid] = least;
@@ -343,13 +356,15 @@ mha_windows(TENSOR(const int, windows), TENSOR(int, to), const i64 windows_end, 
     top = lid > 0 ? tops[lid - 1] : 0;
     least = lid + 1 < WG ? firsts[lid + 1] : keys;
     low = lid + 1 < WG ? lows[lid + 1] : keys;
-    for (int i = end - 1; i >= begin; --i) {
-        const int some = to[i] < to[rows + i];
-        least = some ? LEAST(least, to[i]) : least;
-        low = some ? LEAST(low, to[rows + i]) : 0;
+    EACH_ROW_BACKWARDS(i) {
+        const int first = KEPT(0, i), last = KEPT(1, i), some = first < last;
+        least = some ? LEAST(least, first) : least;
+        low = some ? LEAST(low, last) : 0;
+        to[i] = first;
+        to[rows + i] = last;
         to[2 * rows + i] = least;
-        to[3 * rows + i] = MOST(most, to[3 * rows + i]);
-        to[4 * rows + i] = MOST(top, to[4 * rows + i]);
+        to[3 * rows + i] = MOST(most, KEPT(3, i));
+        to[4 * rows + i] = MOST(top, KEPT(4, i));
         to[5 * rows + i] = low;
     }
     GLOBAL int *of_keys = to + 6 * (i64)rows;

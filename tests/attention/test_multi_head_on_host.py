@@ -120,6 +120,24 @@ def test_passes_by_warpgroups_are_the_definition(name, tmp_path, monkeypatch):
     passes(HOPPER[name], 64, "growing" in name, HostCuda(tmp_path, ("wgmma",)), kernels)
 
 
+@pytest.mark.parametrize("keys", [100, 112])
+@pytest.mark.parametrize("features", [(), ("wgmma",)])
+def test_projections_of_one_kind_share_a_launch(keys, features, tmp_path):
+    """All three where there are as many queries as keys, else those of keys and values."""
+    tensors = f"q=f16:100x1x1x128 k=f16:{keys}x1x1x128 v=f16:{keys}x1x1x128 w=f16:66048"
+    problem = parse(
+        f"multi_head_attn_forward {tensors} heads=2 q_proj=64 k_proj=64 v_proj=64 o_proj=128 biases=1 scale=0.1"
+    )
+    assert problem.layout.size == problem.w.size
+    arrays = arrays_of(problem, 7)
+    arrays["w"] = (arrays["w"] * 0.1).astype(np.float16)
+    device = HostCuda(tmp_path, features)
+    plan = MultiHeadAttention().prepare(problem, device)
+    assert [launch.kernel.name for launch in plan.launches].count("conv_mma") == (2 if keys == 100 else 3)
+    got, _ = run(problem, arrays, device)
+    np.testing.assert_allclose(got["out"], wanted(problem, arrays)["out"], rtol=4e-3, atol=4e-3)
+
+
 @pytest.mark.parametrize("features", [(), ("grid_fence",), ("grid_fence", "wgmma")])
 def test_weights_are_the_definition(features, tmp_path, monkeypatch):
     """Sums of columns in parts: rows of queries and of keys, joined by the last work-group or a launch of its own."""

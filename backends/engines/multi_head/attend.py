@@ -20,8 +20,10 @@ from ..gemm.operands import Matrix, int32
 from ..gemm.product import Gemm
 from ..inner_graphs import Sizing, Tensors, node
 from ..inner_plans import Place, moved
+from ..rounding import ceil_div
 from .rows import ATTENTION, Pass
 
+_MOST_ROWS = 16  # of which a work-item keeps the windows in registers
 _SURE = 1 - 2.0**-32  # drops every number, as far as words tell
 
 
@@ -55,7 +57,9 @@ class Bounds:
             sizes = (int32(rows), int32(todo.problem.steps[0]), int32(keys), int32(asked))
             args = [todo.tensor("windows"), self.windows.arg, *steps, *sizes]
             items = 1 if todo.cpu else self._items(max(rows, asked))
-            yield todo.in_groups(device, "mha_windows", tuple(args), 1, items)
+            each = ceil_div(rows, items)
+            defines = {"EACH": each} if items > 1 and each <= _MOST_ROWS else {}
+            yield todo.in_groups(device, "mha_windows", tuple(args), 1, items, {**defines})
 
     def _items(self, most: int) -> int:
         """Return the work-items of the one group that has so many rows or keys: a power of two."""

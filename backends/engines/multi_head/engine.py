@@ -14,6 +14,7 @@ from portadnn.ops.attention.problems import (
 from portadnn.problem import Problem
 
 from ...base import Device, DeviceInfo, Engine, Launch, Plan, roofline
+from ..gemm.by_forward import side_by_side
 from ..gemm.by_graph import Block
 from ..inner_plans import Place
 from .attend import Bounds, attention
@@ -132,15 +133,7 @@ class Forward(_Products):
             if self.has(name):
                 yield self.in_groups(device, "mha_draw", (self.tensor(name), self.drawn(stream)), 1, 1)
         yield from self.bounds.launches(device)
-        for which, name in enumerate("qkv"):
-            source = self.sources[which]
-            if source.place.arg != self.tensor(name):
-                yield self.packed(device, name, which, source.place)
-            product = self.projected[which]
-            if product is not None:
-                yield from product.launches(device, self.begin)
-                if product.c.place == self.wide:
-                    yield self.biased(device, which, self.wide, self.heads[which])
+        yield from self._projections(device)
         yield from self.attended.launches(device)
         if self.result is None:
             yield self.finish(device, self.merged, bias=False)
@@ -148,6 +141,23 @@ class Forward(_Products):
         yield from self.result.launches(device, self.begin)
         if self.result.c.place == self.wide:
             yield self.finish(device, self.wide, bias=self.layout.has_bias(3))
+
+    def _projections(self, device: Device) -> Iterator[Launch]:
+        """Yield the launches that project queries, keys and values: products that finish them side by side."""
+        finished: list[Product] = []
+        for which, name in enumerate("qkv"):
+            source = self.sources[which]
+            if source.place.arg != self.tensor(name):
+                yield self.packed(device, name, which, source.place)
+            product = self.projected[which]
+            if product is None:
+                continue
+            if product.c.place != self.wide:
+                finished.append(product)
+                continue
+            yield from product.launches(device, self.begin)
+            yield self.biased(device, which, self.wide, self.heads[which])
+        yield from side_by_side([one.made(device.info) for one in finished], device, self.begin)
 
 
 class BackwardData(_Products):

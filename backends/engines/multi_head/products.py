@@ -11,6 +11,7 @@ from portadnn.problem import ALIGNMENT
 
 from ...base import Device, DeviceInfo, Launch
 from ..gemm.by_convolution import OnConvolution
+from ..gemm.by_forward import ForwardProduct
 from ..gemm.by_graph import Block, GraphProduct
 from ..gemm.product import Gemm
 
@@ -51,7 +52,7 @@ class Product:
 
     def workspace(self, info: DeviceInfo) -> int:
         """Return the bytes of scratch memory."""
-        return (self.of_graph if self.large(info) else self.gemm).workspace(info)
+        return self.made(info).workspace(info)
 
     def large(self, info: DeviceInfo) -> bool:
         """Tell whether kernels of graphs compute it."""
@@ -64,7 +65,13 @@ class Product:
 
     def launches(self, device: Device, start: int) -> Iterator[Launch]:
         """Return the launches; scratch memory begins at byte `start` of the workspace."""
-        return (self.of_graph if self.large(device.info) else self.gemm).launches(device, start)
+        return self.made(device.info).launches(device, start)
+
+    def made(self, info: DeviceInfo) -> ForwardProduct | GraphProduct | Gemm:
+        """Return what computes it."""
+        if not self.large(info):
+            return self.gemm
+        return ForwardProduct.preferred(self.of_graph, info) or self.of_graph
 
 
 def alignment_of(element: int, itemsize: int, whole: int = ALIGNMENT) -> int:

@@ -1,0 +1,122 @@
+"""Products, to whose rows one row may be added, by the engines for convolutions: 1 x 1 ones of rows as pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from portadnn.enums import ActivationMode
+from portadnn.ops.convolution.calls import ConvolutionForward
+from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
+from portadnn.problem import ALIGNMENT
+from portadnn.specs import TensorSpec
+
+from ...base import Device, DeviceInfo, Engine, Launch
+from .. import kernel_engines
+from ..conv.joined import MOST, joined
+from ..conv.tensor_core import TensorCoreForward
+from ..inner_plans import Place, moved
+from .by_graph import Block, GraphProduct
+from .product import Gemm
+
+_ONE = ((0, 0), (1, 1), (1, 1))  # padding, stride and dilation
+
+
+@dataclass(frozen=True)
+class ForwardProduct:
+    """c = a b, c += a b, or c = a b + a row; the engine of a convolution, and that as a Problem."""
+
+    product: GraphProduct
+    engine: Engine
+    problem: ConvolutionForward | ConvolutionBiasActivationForward
+
+    @classmethod
+    def preferred(cls, product: GraphProduct, info: DeviceInfo) -> ForwardProduct | None:
+        """Return the product as a convolution, if that is one and is no slower than the kernels of graphs on a GPU."""
+        problem = _problem(product) if info.schedule == "gpu" else None
+        if problem is None:
+            return None
+        engines = [one for one in kernel_engines() if isinstance(problem, one.problems)]
+        takers = [one for one in engines if one.refusal(problem, info) is None and one.serves(problem, None)]
+        best = min(takers, key=lambda one: one.seconds(problem, info), default=None)
+        other = product.chosen(info)
+        if best is None or (other and other.engine.seconds(other.problem, info) < best.seconds(problem, info)):
+            return None
+        return cls(product, best, problem)
+
+    def workspace(self, info: DeviceInfo) -> int:
+        """Return the bytes of scratch memory."""
+        return self.engine.workspace(self.problem, info)
+
+    def launches(self, device: Device, start: int) -> Iterator[Launch]:
+        """Return the launches; scratch memory begins at byte `start` of the workspace."""
+        launches = self.engine.prepare(self.problem, device).launches
+        return iter(tuple(moved(launches, self.places, start, self._numbers)))
+
+    @property
+    def places(self) -> list[Place]:
+        """The memory of the problem's tensors."""
+        made = self.product
+        sides = {"x": made.a, "w": made.b, "z": made.c, "bias": made.added[0] if made.added else made.c, "y": made.c}
+        return [sides[name].place for name in self.problem.names]
+
+    @property
+    def _numbers(self) -> tuple[float, float]:
+        return 1.0, float(self.product.accumulate)
+
+    def with_others(self, others: Sequence[ForwardProduct], device: Device) -> Launch | None:
+        """Return one launch of this product and others of the same problem; None where that takes more than one."""
+        if not isinstance(self.engine, TensorCoreForward):
+            return None
+        launch = joined(self.problem, 1 + len(others), device)
+        if launch is None:
+            return None
+        places = [place for one in (self, *others) for place in one.places]
+        return next(iter(moved([launch], places, 0, self._numbers)))
+
+
+def side_by_side(
+    products: Sequence[ForwardProduct | GraphProduct | Gemm], device: Device, start: int
+) -> Iterator[Launch]:
+    """Yield the launches of products that do not wait for each other: those of one kind in one, where they can be."""
+    left = list(products)
+    while left:
+        first = left.pop(0)
+        if isinstance(first, ForwardProduct):
+            key = first.engine, first.problem, first.product.accumulate
+            others = [
+                one
+                for one in left
+                if isinstance(one, ForwardProduct) and (one.engine, one.problem, one.product.accumulate) == key
+            ][: MOST - 1]
+            launch = first.with_others(others, device) if others else None
+            if launch is not None:
+                left = [one for one in left if one not in others]
+                yield launch
+                continue
+        yield from first.launches(device, start)
+
+
+def _problem(product: GraphProduct) -> ConvolutionForward | ConvolutionBiasActivationForward | None:
+    """Return the product as a convolution, whose pixels are rows and whose channels are columns; None if it is none."""
+    a, b, c, added = product.a, product.b, product.c, product.added
+    (batches, rows, columns), depth = c.dims, a.dims[2]
+    if b.dims[0] != 1 or len({one.place.dtype for one in (a, b, c, *added)}) > 1:
+        return None
+
+    def spec(side: Block, dims: tuple[int, ...], strides: tuple[int, ...]) -> TensorSpec:
+        return TensorSpec(side.place.dtype, dims, strides, min(side.place.alignment, ALIGNMENT))
+
+    def pixels(side: Block, channels: int) -> TensorSpec:
+        of_batch, of_row, of_column = side.strides
+        return spec(side, (batches, channels, 1, rows), (of_batch, of_column, of_row, of_row))
+
+    w = spec(b, (columns, depth, 1, 1), (b.strides[2], b.strides[1], 1, 1))
+    x, y = pixels(a, depth), pixels(c, columns)
+    if not added:
+        return ConvolutionForward(x, w, y, *_ONE)
+    (row,) = added if len(added) == 1 and not product.accumulate else (None,)
+    if row is None or row.dims != (1, 1, columns) or row.strides[2] != 1:
+        return None
+    bias = spec(row, (1, columns, 1, 1), (columns, 1, 1, 1))
+    return ConvolutionBiasActivationForward(x, w, y, bias, y, *_ONE, activation=ActivationMode.IDENTITY)
