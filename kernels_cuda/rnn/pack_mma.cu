@@ -10,26 +10,37 @@
 #define NT (BN / 8)
 #define UNITS (BN / UNIT_COLUMNS)
 
+struct alignas(16) Eight {
+    T v[8];
+};
+
+// a work-item has a lane's eight numbers
 KERNEL WG_SIZE(256, 1, 1)
 rnn_pack_mma(TENSOR(const T, w), TENSOR(T, packed), const i64 w_start, const i64 w_direction, const int hidden,
-             const int depth, const int panels, const i64 size) {
+             const int depth, const int panels, const i64 vectors) {
     GRID_WAIT();
     const i64 at = (i64)GRP(0) * 256 + LID(0);
-    if (at >= size) return;
-    const int lane = (int)(at / 8 % 32), tile = (int)(at / 256 % NT), blocks = (depth + 31) / 32;
-    const int k = (int)(at / 256 / NT % blocks) * 32 + lane % 4 * 8 + (int)(at % 8);
-    const i64 rest = at / 256 / NT / blocks;
-    const int panel = (int)(rest % panels), column = lane / 4;
-    const i64 from = w_start + rest / panels * w_direction;
-    const int own = UNIT_COLUMNS == 4 ? tile / 2 * 4 + column / 2 : tile * 8 + column;
-    const int unit = panel * UNITS + own, gate = UNIT_COLUMNS == 4 ? tile % 2 * 2 + column % 2 : 0;
-    T v = 0;
+    if (at >= vectors) return;
+    const u32 vector = (u32)at, blocks = (depth + 31) / 32, lane = vector % 32, tile = vector / 32 % NT;
+    const int k = (int)(vector / 32 / NT % blocks * 32 + lane % 4 * 8), column = (int)(lane / 4);
+    const u32 rest = vector / 32 / NT / blocks;
+    const int own = UNIT_COLUMNS == 4 ? (int)(tile / 2) * 4 + column / 2 : (int)tile * 8 + column;
+    const int unit = (int)(rest % panels) * UNITS + own, gate = UNIT_COLUMNS == 4 ? (int)(tile % 2) * 2 + column % 2 : 0;
+    const T *from = w + w_start + rest / panels * w_direction;
+    Eight found;
+    UNROLL for (int e = 0; e < 8; ++e) found.v[e] = 0;
 #ifdef TURNED
-    if (unit < hidden && k < depth) v = w[from + (i64)k * hidden + unit];
+    if (unit < hidden) {
+        from += (i64)k * hidden + unit;
+        UNROLL for (int e = 0; e < 8; ++e) if (k + e < depth) found.v[e] = from[(i64)e * hidden];
+    }
 #else
-    if (unit < hidden && k < depth && gate < GATES) v = w[from + ((i64)gate * hidden + unit) * hidden + k];
+    if (unit < hidden && gate < GATES) {
+        from += ((i64)gate * hidden + unit) * hidden + k;
+        UNROLL for (int e = 0; e < 8; ++e) if (k + e < depth) found.v[e] = from[e];
+    }
 #endif
-    packed[at] = v;
+    *(Eight *)(packed + at * 8) = found;
 }
 
 // to[row][pitch] = from[row][hidden] rounded, zeros beyond

@@ -3,6 +3,8 @@
 //
 //   GPU: a work-group sums 32 columns, SHARES work-items each      CPU: a work-group of one sums LANES columns
 //
+// Many rows are summed in parts first (rnn_bias_parts): sums[part][column], of which the same is then taken, one part a row.
+//
 // Rows are DIRECTIONS * SLOTS * hidden columns. dw: the biases of direction d begin at start + d * (W_BIAS + R_BIAS) * GATES *
 // hidden; W_BIAS and R_BIAS tell whether W and R have any.
 
@@ -64,6 +66,54 @@ rnn_bias_gradient(TENSOR(const real, gates), TENSOR(T, dw), const i64 gates_star
         real total = 0;
         for (int k = 0; k < SHARES; ++k) total += sums[k * 32 + x];
         add_bias(dw, start, hidden, column, total);
+    }
+}
+
+#define WIDE 128  // columns of a work-group, four of a work-item, of every eighth row
+#ifdef ROUNDED    // besides, all numbers as T, for products
+#define ROUNDED_TENSOR , TENSOR(T, rounded)
+#define ROUNDED_BIND BIND(T, rounded);
+#define KEEP_ROUNDED(at, v) STORE(rounded, at, v)
+#else
+#define ROUNDED_TENSOR
+#define ROUNDED_BIND
+#define KEEP_ROUNDED(at, v)
+#endif
+KERNEL WG_SIZE(256, 1, 1)
+rnn_bias_parts(TENSOR(const real, gates), TENSOR(real, sums) ROUNDED_TENSOR, const i64 gates_start, const int rows,
+               const int columns, const int parts) {
+    GRID_WAIT();
+    BIND(const real, gates);
+    BIND(real, sums);
+    ROUNDED_BIND
+    LOCAL real found[8 * WIDE];
+    const int blocks = (columns + WIDE - 1) / WIDE, first = GRP(0) % blocks * WIDE, part = GRP(0) / blocks;
+    const int x = LID(0) % 32, y = LID(0) / 32, end = (int)((i64)rows * (part + 1) / parts);
+    const GLOBAL real *from = gates + gates_start;
+    real sum[4];
+    UNROLL for (int c = 0; c < 4; ++c) sum[c] = 0;
+    for (int row = (int)((i64)rows * part / parts) + y; row < end; row += 16) {
+        real v[2][4];
+        UNROLL for (int k = 0; k < 2; ++k) {
+            UNROLL for (int c = 0; c < 4; ++c) {
+                const int column = first + c * 32 + x;
+                v[k][c] = row + 8 * k < end && column < columns ? from[(i64)(row + 8 * k) * columns + column] : (real)0;
+            }
+        }
+        UNROLL for (int k = 0; k < 2; ++k) {
+            UNROLL for (int c = 0; c < 4; ++c) {
+                const int column = first + c * 32 + x;
+                sum[c] += v[k][c];
+                if (row + 8 * k < end && column < columns) { KEEP_ROUNDED((i64)(row + 8 * k) * columns + column, v[k][c]); }
+            }
+        }
+    }
+    UNROLL for (int c = 0; c < 4; ++c) found[y * WIDE + c * 32 + x] = sum[c];
+    BARRIER();
+    if (LID(0) < WIDE && first + LID(0) < columns) {
+        real total = 0;
+        for (int k = 0; k < 8; ++k) total += found[k * WIDE + LID(0)];
+        sums[(i64)part * columns + first + LID(0)] = total;
     }
 }
 #endif

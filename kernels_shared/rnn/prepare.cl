@@ -92,34 +92,3 @@ rnn_gather(TENSOR(const real, gates), TENSOR(T, dx), const i64 gates_start, cons
         STORE(dx, at, sum);
     }
 }
-
-// to[start + row * pitch ..] = `hidden` numbers of a row of `from`, or zeros: the states that steps began with. From an
-// initial state, which the callers hold in T, with FROM_STORED; to one with TO_STORED. ADD adds them to what is there
-#ifdef FROM_STORED
-typedef T from_t;
-#define FROM(i) LOAD(from, i)
-#else
-typedef real from_t;
-#define FROM(i) from[i]
-#endif
-#ifdef TO_STORED
-typedef T to_t;
-#define TO(i, v) STORE(to, i, v)
-#elif defined(ADD)
-typedef real to_t;
-#define TO(i, v) to[i] += (v)
-#else
-typedef real to_t;
-#define TO(i, v) to[i] = (v)
-#endif
-KERNEL PREPARE_SIZE
-rnn_rows(TENSOR(const from_t, from), TENSOR(to_t, to), const i64 from_start, const i64 from_pitch, const i64 start,
-         const i64 pitch, const int hidden, const int zero, const i64 size) {
-    GRID_WAIT();
-    BIND(const from_t, from);
-    BIND(to_t, to);
-    EACH_ELEMENT(size) {
-        const i64 row = at / hidden, unit = at % hidden;
-        TO(start + row * pitch + unit, zero ? (real)0 : FROM(from_start + row * from_pitch + unit));
-    }
-}

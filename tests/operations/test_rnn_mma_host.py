@@ -17,6 +17,7 @@ from portadnn.bfloat16 import as_float64
 from portadnn.diff.compare import bounds
 from portadnn.ops.rnn.layout import Network, RNNMode
 from portadnn_backends.base import TensorArg
+from portadnn_backends.engines.gemm import by_convolution, by_graph
 from portadnn_backends.engines.gemm import product as gemm
 from portadnn_backends.engines.gemm.operands import Matrix
 from portadnn_backends.engines.rnn import engines
@@ -96,6 +97,20 @@ def test_a_launch_of_all_steps(op, name, tmp_path):
     device.info = replace(device.info, features=device.info.features | {"cooperative"})
     step = "rnn_backward_steps_mma" if "backward" in op else "rnn_forward_steps_mma"
     assert step in run(op, EQUAL, AT_ONCE[name], device)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no g++")
+@pytest.mark.parametrize("features", [(), ("wgmma",)])
+@pytest.mark.parametrize("mode", ["lstm", pytest.param("gru", marks=pytest.mark.long)])
+def test_biases_of_many_rows_are_summed_in_parts(mode, features, tmp_path, monkeypatch):
+    """Where Hopper's products read halves, the same launch rounds for them."""
+    monkeypatch.setattr(by_graph, "_FEWEST", 0)
+    monkeypatch.setattr(by_convolution, "_FEWEST", 0)
+    device = HostCuda(tmp_path, features)
+    device.info = replace(device.info, compute_units=4, max_allocation=1 << 30)
+    found = run("rnn_backward_weights", (90,) * 6 + (17,), ("f16", mode, 40, 24, 2, 1, True), device)
+    assert {"rnn_bias_parts", "rnn_bias_gradient"} <= found
+    assert ("conv_mma_filter" in found) == bool(features)
 
 
 PRODUCTS = {  # m, n, k, a along k, b along k, a stored, b stored, c stored, added, parts

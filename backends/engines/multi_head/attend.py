@@ -23,7 +23,7 @@ from ..inner_plans import Place, moved
 from ..rounding import ceil_div
 from .rows import ATTENTION, Pass
 
-_MOST_ROWS = 16  # of which a work-item keeps the windows in registers
+_FEW_ROWS, _MOST_ROWS = 8, 16  # of which a work-item takes and keeps windows in registers: a scan of few is short
 _SURE = 1 - 2.0**-32  # drops every number, as far as words tell
 
 
@@ -56,13 +56,13 @@ class Bounds:
             asked = keys if self.of_keys else 0
             sizes = (int32(rows), int32(todo.problem.steps[0]), int32(keys), int32(asked))
             args = [todo.tensor("windows"), self.windows.arg, *steps, *sizes]
-            items = 1 if todo.cpu else self._items(max(rows, asked))
+            items = 1 if todo.cpu else self._items(asked or ceil_div(rows, _FEW_ROWS))
             each = ceil_div(rows, items)
             defines = {"EACH": each} if items > 1 and each <= _MOST_ROWS else {}
             yield todo.in_groups(device, "mha_windows", tuple(args), 1, items, {**defines})
 
     def _items(self, most: int) -> int:
-        """Return the work-items of the one group that has so many rows or keys: a power of two."""
+        """Return the work-items of the one group that are wanted so often: a power of two."""
         wanted = min(max(most, 32), 1024, self.todo.info.max_work_group)
         return 1 << wanted.bit_length() - 1
 

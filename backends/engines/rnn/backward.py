@@ -47,7 +47,8 @@ class Backward(Pass):
         self.rounded_gates = self.scratch(rows * self.pitch if isinstance(self.tile, MmaTile) else 1, self.dtype)
         self.between = self.scratch(self.rows_of(1) if network.layers > 1 else 1)
         self.slots = network.directions * network.mode.slots * network.hidden
-        self.halved_gates = self.halved_room(self.slots)
+        self.stepped = isinstance(self.tile, MmaTile) and not self.gru  # steps leave what products read, rounded
+        self.halved_gates = self.halved_room(0 if self.stepped else self.slots)
         twice = self.rounded and network.directions > 1 and network.inputs(0) > 0
         self.sum = self.scratch(self.sequence.rows * network.features) if twice else self.tensor("dx")
         self.more_scratch()
@@ -62,13 +63,16 @@ class Backward(Pass):
         to = self.sum if layer == 0 else self.between
         for d in range(network.directions):
             gates: Place = (self.halved_gates, 0) if self.halves else (self.tensor("reserve"), self.kept.gates(layer))
-            place = gates[0], gates[1] + d * slots
+            given = self.matrix((gates[0], gates[1] + d * slots), slots, pitch=self.slots, stored=self.halves)
+            if self.stepped:
+                place = self.rounded_gates, d * self.pitch
+                given = self.matrix(place, slots, pitch=network.directions * self.pitch, stored=True)
             yield Gemm(
                 self.dtype,
                 self.sequence.rows,
                 inputs,
                 network.mode.gates * network.hidden,
-                self.matrix(place, slots, pitch=self.slots, stored=self.halves),
+                given,
                 self.matrix((self.tensor("w"), network.matrix(layer, d, False)), inputs, stored=True),
                 Matrix(to, 0, inputs, stored=to == self.tensor("dx")),
                 accumulate=d > 0,
@@ -86,7 +90,7 @@ class Backward(Pass):
             yield from self._steps(device, layer)
             yield from self._finish(device, layer)
             yield from self.after_steps(device, layer)
-            if network.inputs(layer):
+            if network.inputs(layer) and not self.stepped:
                 reserve = self.tensor("reserve"), self.kept.gates(layer)
                 yield from self.halved(device, reserve, self.slots, self.halved_gates)
             for gemm in self.gemms(layer):

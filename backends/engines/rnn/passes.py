@@ -26,6 +26,7 @@ PREPARE = "shared/rnn/prepare.cl"
 DROPOUT = "shared/rnn/dropout.cl"
 PACK_MMA = "cuda/rnn/pack_mma.cu"
 _CHUNK = 1 << 13  # elements of a CPU's work-group
+_ITEMS = 256  # of a GPU's
 
 
 class Pass:
@@ -169,7 +170,16 @@ class Pass:
         memory = from_[0][0], to[0][0]
         places = from_[0][1], from_[1], to[0][1], to[1]
         args = (*memory, *map(int64, places), int32(numbers), int32(0))
-        return self.elements(device, "rnn_rows", args, count * numbers, more)
+        return self.in_rows(device, args, count, numbers, more)
+
+    def in_rows(self, device: Device, args: tuple[Arg, ...], rows: int, numbers: int, more: Defines) -> Launch:
+        """Return a launch of ``rnn_rows`` over rows of so many numbers."""
+        each = max(_CHUNK // max(numbers, 1), 1)
+        lanes = min(max(1 << (ceil_div(numbers, 4) - 1).bit_length(), 32), _ITEMS)
+        schedule: Defines = {"SCHEDULE_CPU": 1, "ROWS_EACH": each} if self.cpu else {"LANES": lanes}
+        defines = {**cell_defines(self.network, self.dtype), **schedule, **more}
+        groups, items = (ceil_div(rows, each), 1) if self.cpu else (ceil_div(rows, _ITEMS // lanes), _ITEMS)
+        return Launch(device.compile("shared/rnn/rows.cl", "rnn_rows", defines), (groups,), (items,), (*args, int64(rows)))
 
     def initial(self, device: Device, name: str, to: WorkspaceArg) -> Launch:
         """Return the launch that fills a state with a tensor's numbers, or with zeros where there is none."""
@@ -221,7 +231,7 @@ class Pass:
         if isinstance(tile, MmaTile):
             defines.update(GATES=network.mode.gates, **tile.of_one_step.defines())
             kernel = device.compile(PACK_MMA, "rnn_pack_mma", defines)
-            return Launch(kernel, (ceil_div(size, 256),), (256,), (*args, int64(size)))
+            return Launch(kernel, (ceil_div(size // 8, 256),), (256,), (*args, int64(size // 8)))
         if isinstance(tile, CpuTile):
             kernel = device.compile("opencl/rnn/pack_cpu.cl", "rnn_pack", {**defines, **tile.defines()})
             return Launch(kernel, (network.directions * panels,), (1,), args)

@@ -7,15 +7,18 @@ from collections.abc import Iterator
 from portadnn.ops.rnn.layout import RNNMode, Step
 from portadnn.ops.rnn.problems import RNNBackwardWeights
 
-from ...base import Arg, Device, DeviceInfo, Launch
+from ...base import Arg, Device, DeviceInfo, Kernel, Launch
 from ..gemm.operands import Matrix, int32, int64
 from ..gemm.product import Gemm
 from ..rounding import ceil_div
 from .passes import Pass, Place
 from .steps import Defines, cell_defines
 
+_SHARES = 8  # work-items of a GPU that sum a column
 _LANES = 64  # columns of a CPU's work-group that sums biases; a GPU's has 32
-_MANY_ROWS = 512  # rows from which a GPU's has four times the work-items
+_MANY_ROWS = 512  # from which on a GPU sums them in parts
+_PART_COLUMNS, _PART_ROWS = 128, 32  # of a work-group, and the fewest of a part
+_PART_GROUPS = 6  # work-groups for each compute unit
 
 
 def runs(steps: list[Step]) -> list[tuple[bool, int, int, int]]:
@@ -46,6 +49,8 @@ class Weights(Pass):
         self.previous = self.scratch(self.rows_of(1), self.dtype if self.halves else None)
         self.gates = self.halved_room(self.slots)
         self.lower = self.halved_room(self.network.width)
+        self.parts = self._parts()
+        self.sums = self.scratch(self.parts * self.network.units * self.network.mode.slots)
         self.products = self.gemm_scratch(gemm for layer in range(self.network.layers) for gemm in self.gemms(layer))
 
     def hidden(self, layer: int) -> Place:
@@ -103,7 +108,7 @@ class Weights(Pass):
         for layer in range(self.network.layers):
             for direction in range(self.network.directions):
                 yield from self._previous(device, layer, direction)
-            yield from self.halved(device, (self.tensor("reserve"), self.kept.gates(layer)), self.slots, self.gates)
+            yield from self._gates(device, layer)
             if layer:
                 yield from self.halved(device, self.below(layer), self.network.width, self.lower)
             for gemm in self.gemms(layer):
@@ -128,19 +133,44 @@ class Weights(Pass):
             more: Defines = {"FROM_STORED": 1} if stored else {}
             if self.halves:
                 more["TO_STORED"] = 1
-            yield self.elements(device, "rnn_rows", args, count * hidden, more)
+            yield self.in_rows(device, args, count, hidden, more)
+
+    def _parts(self) -> int:
+        """Return in how many parts a GPU sums biases' gradients; 0 without biases or with few rows."""
+        rows, columns = self.sequence.rows, self.network.units * self.network.mode.slots
+        if self.cpu or rows < _MANY_ROWS or not self.network.bias_mode.count:
+            return 0
+        wanted = ceil_div(_PART_GROUPS * max(self.info.compute_units, 1), ceil_div(columns, _PART_COLUMNS))
+        return max(min(wanted, rows // _PART_ROWS), 1)
+
+    def _gates(self, device: Device, layer: int) -> Iterator[Launch]:
+        """Round the gradients of gates for products, and sum them in parts, at once where both is done."""
+        reserve: Place = self.tensor("reserve"), self.kept.gates(layer)
+        if not self.parts:
+            yield from self.halved(device, reserve, self.slots, self.gates)
+            return
+        columns = self.network.units * self.network.mode.slots
+        kernel = self._bias_kernel(device, "rnn_bias_parts", {"ROUNDED": 1} if self.halves else {})
+        numbers = (int64(reserve[1]), *map(int32, (self.sequence.rows, columns, self.parts)))
+        args: tuple[Arg, ...] = (reserve[0], self.sums, *((self.gates,) if self.halves else ()), *numbers)
+        yield Launch(kernel, (self.parts * ceil_div(columns, _PART_COLUMNS),), (256,), args)
+
+    def _bias_kernel(self, device: Device, name: str, more: Defines) -> Kernel:
+        mode = self.network.mode
+        schedule: Defines = {"SCHEDULE_CPU": 1, "LANES": _LANES} if self.cpu else {"SHARES": _SHARES}
+        defines = {"GATES": mode.gates, "SLOTS": mode.slots, **self.bias_defines(), **schedule, **more}
+        return device.compile(
+            "shared/rnn/bias_gradient.cl", name, {**cell_defines(self.network, self.dtype), **defines}
+        )
 
     def _biases(self, device: Device, layer: int) -> Launch:
+        """Add up the gradients of gates, or their sums in parts."""
         network = self.network
         columns = network.units * network.mode.slots
-        defines: Defines = {"GATES": network.mode.gates, "SLOTS": network.mode.slots, **self.bias_defines()}
-        shares = 32 if self.sequence.rows >= _MANY_ROWS and device.info.max_work_group >= 1024 else 8
-        defines |= {"SCHEDULE_CPU": 1, "LANES": _LANES} if self.cpu else {"SHARES": shares}
-        kernel = device.compile(
-            "shared/rnn/bias_gradient.cl", "rnn_bias_gradient", {**cell_defines(network, self.dtype), **defines}
-        )
-        places = (int64(self.kept.gates(layer)), int64(network.bias(layer, 0, False)))
-        sizes = tuple(map(int32, (network.hidden, self.sequence.rows, columns)))
-        grid, items = (ceil_div(columns, _LANES), 1) if self.cpu else (ceil_div(columns, 32), 32 * shares)
-        args: tuple[Arg, ...] = (self.tensor("reserve"), self.tensor("dw"), *places, *sizes)
+        kernel = self._bias_kernel(device, "rnn_bias_gradient", {})
+        of_rows = self.sums if self.parts else self.tensor("reserve")
+        places = (int64(0 if self.parts else self.kept.gates(layer)), int64(network.bias(layer, 0, False)))
+        sizes = tuple(map(int32, (network.hidden, self.parts or self.sequence.rows, columns)))
+        grid, items = (ceil_div(columns, _LANES), 1) if self.cpu else (ceil_div(columns, 32), 32 * _SHARES)
+        args: tuple[Arg, ...] = (of_rows, self.tensor("dw"), *places, *sizes)
         return Launch(kernel, (grid,), (items,), args)
