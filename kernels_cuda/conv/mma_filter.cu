@@ -10,7 +10,7 @@
 //
 // Defines: those of conv/geometry.h (the image is the packed x) and, with STORE_FILTER, of conv/column.h and CHANNELS OUT_M,
 // ROWS (filters of a group) COLS (taps x CPAD) COUNT (pixels)
-// WARPGROUPS RESIDENT (conv/mma_warpgroups.h), GROUPS SPLITS CPAD KPAD BM BN WM WN BK STAGES ROUND_IMAGE ROUND_DY; STORE_FILTER ADD_PARTS (conv/mma_filter_store.h).
+// WARPGROUPS RESIDENT (conv/mma_warpgroups.h), GROUPS SPLITS CPAD KPAD DY_PITCH (from pixel to pixel) BM BN WM WN BK STAGES ROUND_IMAGE ROUND_DY; STORE_FILTER ADD_PARTS (conv/mma_filter_store.h).
 
 #include "common/types.h"
 #include "common/mma.h"
@@ -55,7 +55,7 @@ conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, flo
     const int d = tap / (SIZE_H * SIZE_W) * TAP_D, h = tap / SIZE_W % SIZE_H * TAP_H, w = tap % SIZE_W * TAP_W;
     const bool a_in = m0 + a_chunk * VE < KPAD, b_in = column < COLS;
     const u32 hop = TAP_OFFSET(d, h, w) + (u32)(z * CPAD + column % CPAD), a_place = A_PLACE(a_k, a_chunk), b_place = A_BYTES + B_PLACE(b_k, b_chunk);
-    const E *gradients = gradient + z * KPAD + m0 + a_chunk * VE + ((i64)first * BK + a_k) * (GROUPS * KPAD);
+    const E *gradients = gradient + z * KPAD + m0 + a_chunk * VE + ((i64)first * BK + a_k) * DY_PITCH;
     u32 pixel0 = (u32)first * BK;
 
     auto place_slice = [&](int slice) {
@@ -74,7 +74,7 @@ conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, flo
             const int k = a_k + i * A_PASS;
             if (BK % A_PASS != 0 && k >= BK) break;
             const u32 place = A_PASS % 8 == 0 ? a_place + i * A_PASS * A_DOWN : A_PLACE(k, a_chunk);
-            copy_chunk(to + place, gradients + (i64)i * A_PASS * (GROUPS * KPAD), a_in && COUNTED(k));
+            copy_chunk(to + place, gradients + (i64)i * A_PASS * DY_PITCH, a_in && COUNTED(k));
         }
         UNROLL for (int i = 0; i < B_PASSES; ++i) {
             const int k = b_k + i * B_PASS;
@@ -83,7 +83,7 @@ conv_mma_filter(const E *__restrict__ image, const E *__restrict__ gradient, flo
             copy_chunk(to + place, image + from[i], from[i] != NOWHERE);
         }
         pixel0 += BK;
-        gradients += (i64)BK * (GROUPS * KPAD);
+        gradients += (i64)BK * DY_PITCH;
     };
 
     float acc[MT][NT][4];

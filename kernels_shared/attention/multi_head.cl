@@ -317,11 +317,20 @@ mha_windows(TENSOR(const int, windows), TENSOR(int, to), const i64 windows_end, 
     const int lid = LID(0), each = (rows + WG - 1) / WG, begin = LEAST(lid * each, rows), end = LEAST(begin + each, rows);
 #ifdef EACH
     int kept[5][EACH];
+    UNROLL for (int j = 0; j < EACH; ++j) {  // all at once, behind no condition
+        const i64 at = LEAST(begin + j, rows - 1) % steps * windows_step;
+        kept[0][j] = windows[at];
+        kept[1][j] = windows[windows_end + at];
+    }
 #endif
     int least = keys, most = 0, top = 0, low = keys;
     EACH_ROW(i) {
+#ifdef EACH
+        const int first = MOST(KEPT(0, i), 0), last = LEAST(KEPT(1, i), keys), some = first < last;
+#else
         const i64 at = i % steps * windows_step;
         const int first = MOST(windows[at], 0), last = LEAST(windows[windows_end + at], keys), some = first < last;
+#endif
         KEPT(0, i) = first;
         KEPT(1, i) = last;
         least = some ? LEAST(least, first) : least;

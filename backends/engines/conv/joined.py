@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from portadnn.enums import DataType
-from portadnn.ops.convolution.calls import ConvolutionForward
+from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardData, ConvolutionForward
 from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
 
 from ...base import Arg, ConstantArg, Device, Launch, ScalarArg, TensorArg
@@ -16,18 +16,17 @@ from .matrix_units import MMA
 from .tensor_core_choice import image_setup
 from .tensor_core_defines import product_defines
 
-_PLAIN = (ConvolutionForward, ConvolutionBiasActivationForward)
+_IMAGES = {ConvolutionForward: "x", ConvolutionBiasActivationForward: "x", ConvolutionBackwardData: "dy"}
 MOST = 4  # of one launch
 
 
-def joined(problem: ConvolutionForward | ConvolutionBiasActivationForward, count: int, device: Device) -> Launch | None:
+def joined(problem: Convolution, count: int, device: Device) -> Launch | None:
     """Return the launch of so many convolutions, up to `MOST`; None where each takes more than the one that multiplies.
 
     Its tensors are those of `problem`, so many times one behind the other.
     """
-    if type(problem) not in _PLAIN or not 2 <= count <= MOST:
-        return None
-    setup = image_setup(problem, "x", device.info)
+    name = _IMAGES.get(type(problem))
+    setup = image_setup(problem, name, device.info) if name is not None and 2 <= count <= MOST else None
     if setup is None or setup.unit is not MMA:
         return None
     choice, image = setup.choice, setup.images[0]

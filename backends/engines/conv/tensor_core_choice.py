@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from dataclasses import dataclass, replace
 
@@ -84,13 +85,35 @@ class Image:
         return 0 if self.native else up(self.spec.size * self.spec.dtype.itemsize, _ALIGN)
 
 
-def make_image(problem: Convolution, name: str, *, gapless: bool = False, loads: bool = True) -> Image:
+class Run(enum.Enum):
+    """How the pixels of an image lie that are read one after another."""
+
+    NONE = 0
+    EVEN = 1
+    GAPLESS = 2
+
+
+def pixel_pitch(spec: TensorSpec) -> int | None:
+    """Return the elements from one pixel to the next where all pixels of all images are one run; None where not."""
+    pitch, run = None, 1
+    for axis in (*range(len(spec.dims) - 1, 1, -1), 0):
+        size, step = spec.dims[axis], spec.strides[axis]
+        if size == 1:
+            continue
+        pitch = step if pitch is None else pitch
+        if step != pitch * run:
+            return None
+        run *= size
+    return spec.dims[1] if pitch is None else pitch
+
+
+def make_image(problem: Convolution, name: str, *, run: Run = Run.NONE, loads: bool = True) -> Image:
     """Describe how the kernels read the tensor `name`.
 
     Parameters
     ----------
-    gapless
-        Whether they read it as one run of NHWC.
+    run
+        Whether they read all pixels as one run, and whether there may be gaps between these.
     loads
         Whether they can compute it as they load it; else packing does, if it is computed.
     """
@@ -103,8 +126,10 @@ def make_image(problem: Convolution, name: str, *, gapless: bool = False, loads:
     chunks = channels % lanes == 0 and (spec.strides[1] == 1 or spec.dims[1] == 1)
     chunks = chunks and all(s % lanes == 0 for s in strides if s != 1) and spec.alignment >= CHUNK
     chunks = chunks and strides.count(1) == (spec.dims[1] > 1)
-    if gapless:
+    if run is Run.GAPLESS:
         chunks = chunks and spec.same_strides(packed)
+    elif run is Run.EVEN:
+        chunks = chunks and pixel_pitch(spec) is not None
     index, operand = problem.tensor_names().index(name), operand_of(problem, name)
     native = chunks and (loads or computed(problem, operand) is None)
     return Image(index, spec, spec if native else packed, problem.groups, channels, padded, operand)
@@ -334,7 +359,8 @@ def _across(problem: Convolution, geometry: Geometry) -> bool:
 
 def filter_setup(problem: Convolution, info: DeviceInfo) -> Setup | None:
     """Set up a filter gradient."""
-    x, dy = make_image(problem, "x", loads=False), make_image(problem, "dy", gapless=True, loads=False)
+    run = Run.EVEN if _unit(info) is MMA else Run.GAPLESS
+    x, dy = make_image(problem, "x", loads=False), make_image(problem, "dy", run=run, loads=False)
     geometry = filter_gradient(replace(problem, x=x.spec))  # type: ignore[call-arg]
     columns = geometry.n // max(x.channels, 1) * x.padded
     moved = x.spec.nbytes + dy.spec.nbytes

@@ -14,7 +14,7 @@ from .epilogue import ForwardOfBytes, epilogue_defines
 from .geometry import axes, checks, z_defines, z_like_y
 from .matrix_units import MMA
 from .prologue import computed, prologue_defines
-from .tensor_core_choice import CHUNK, Image, Setup, pixel_lanes
+from .tensor_core_choice import CHUNK, Image, Setup, pixel_lanes, pixel_pitch
 
 Defines = dict[str, int | float | str]
 
@@ -166,6 +166,7 @@ def gradient_defines(setup: Setup) -> Defines:
         "COLS": choice.product.columns,
         "COUNT": f"{geometry.k}u",
         "KPAD": dy.padded,
+        "DY_PITCH": pixel_pitch(dy.spec) or dy.padded,
     }
     return {
         **defines,

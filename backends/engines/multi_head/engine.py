@@ -14,7 +14,7 @@ from portadnn.ops.attention.problems import (
 from portadnn.problem import Problem
 
 from ...base import Device, DeviceInfo, Engine, Launch, Plan, roofline
-from ..gemm.by_forward import side_by_side
+from ..gemm.as_convolution import side_by_side
 from ..gemm.by_graph import Block
 from ..inner_plans import Place
 from .attend import Bounds, attention
@@ -214,14 +214,17 @@ class BackwardData(_Products):
         if self.result is not None:
             yield from self.result.launches(device, self.begin)
         yield from self.attended.launches(device)
+        finished: list[Product] = []
         for which, name in enumerate(("dq", "dk", "dv")):
             product = self.results[which]
             if product is None:
                 yield self.unpacked(device, self.gradients[which], name, self.layout.heads if which == 0 else 1)
-                continue
-            yield from product.launches(device, self.begin)
-            if product.c.place == self.wide:
+            elif product.c.place == self.wide:
+                yield from product.launches(device, self.begin)
                 yield self.unpacked(device, self.wide, name, 1)
+            else:
+                finished.append(product)
+        yield from side_by_side([one.made(device.info) for one in finished], device, self.begin)
 
 
 class BackwardWeights(_Products):

@@ -10,8 +10,8 @@ from portadnn.enums import DataType
 from portadnn.problem import ALIGNMENT
 
 from ...base import Device, DeviceInfo, Launch
+from ..gemm.as_convolution import AsConvolution
 from ..gemm.by_convolution import OnConvolution
-from ..gemm.by_forward import ForwardProduct
 from ..gemm.by_graph import Block, GraphProduct
 from ..gemm.product import Gemm
 
@@ -67,11 +67,11 @@ class Product:
         """Return the launches; scratch memory begins at byte `start` of the workspace."""
         return self.made(device.info).launches(device, start)
 
-    def made(self, info: DeviceInfo) -> ForwardProduct | GraphProduct | Gemm:
+    def made(self, info: DeviceInfo) -> AsConvolution | GraphProduct | Gemm:
         """Return what computes it."""
         if not self.large(info):
             return self.gemm
-        return ForwardProduct.preferred(self.of_graph, info) or self.of_graph
+        return AsConvolution.preferred(self.of_graph, info) or self.of_graph
 
 
 def alignment_of(element: int, itemsize: int, whole: int = ALIGNMENT) -> int:

@@ -179,7 +179,9 @@ class Pass:
         schedule: Defines = {"SCHEDULE_CPU": 1, "ROWS_EACH": each} if self.cpu else {"LANES": lanes}
         defines = {**cell_defines(self.network, self.dtype), **schedule, **more}
         groups, items = (ceil_div(rows, each), 1) if self.cpu else (ceil_div(rows, _ITEMS // lanes), _ITEMS)
-        return Launch(device.compile("shared/rnn/rows.cl", "rnn_rows", defines), (groups,), (items,), (*args, int64(rows)))
+        return Launch(
+            device.compile("shared/rnn/rows.cl", "rnn_rows", defines), (groups,), (items,), (*args, int64(rows))
+        )
 
     def initial(self, device: Device, name: str, to: WorkspaceArg) -> Launch:
         """Return the launch that fills a state with a tensor's numbers, or with zeros where there is none."""

@@ -1,4 +1,4 @@
-"""Products, to whose rows one row may be added, by the engines for convolutions: 1 x 1 ones of rows as pixels."""
+"""Products by engines for convolutions: 1 x 1 ones of rows as pixels, with or without a bias, or data gradients."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from portadnn.enums import ActivationMode
-from portadnn.ops.convolution.calls import ConvolutionForward
+from portadnn.ops.convolution.calls import ConvolutionBackwardData, ConvolutionForward
 from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
 from portadnn.problem import ALIGNMENT
 from portadnn.specs import TensorSpec
@@ -14,24 +14,25 @@ from portadnn.specs import TensorSpec
 from ...base import Device, DeviceInfo, Engine, Launch
 from .. import kernel_engines
 from ..conv.joined import MOST, joined
-from ..conv.tensor_core import TensorCoreForward
+from ..conv.tensor_core import TensorCoreBackwardData, TensorCoreForward
 from ..inner_plans import Place, moved
 from .by_graph import Block, GraphProduct
 from .product import Gemm
 
 _ONE = ((0, 0), (1, 1), (1, 1))  # padding, stride and dilation
+Lowered = ConvolutionForward | ConvolutionBiasActivationForward | ConvolutionBackwardData
 
 
 @dataclass(frozen=True)
-class ForwardProduct:
+class AsConvolution:
     """c = a b, c += a b, or c = a b + a row; the engine of a convolution, and that as a Problem."""
 
     product: GraphProduct
     engine: Engine
-    problem: ConvolutionForward | ConvolutionBiasActivationForward
+    problem: Lowered
 
     @classmethod
-    def preferred(cls, product: GraphProduct, info: DeviceInfo) -> ForwardProduct | None:
+    def preferred(cls, product: GraphProduct, info: DeviceInfo) -> AsConvolution | None:
         """Return the product as a convolution, if that is one and is no slower than the kernels of graphs on a GPU."""
         problem = _problem(product) if info.schedule == "gpu" else None
         if problem is None:
@@ -57,16 +58,18 @@ class ForwardProduct:
     def places(self) -> list[Place]:
         """The memory of the problem's tensors."""
         made = self.product
-        sides = {"x": made.a, "w": made.b, "z": made.c, "bias": made.added[0] if made.added else made.c, "y": made.c}
+        sides = {**dict.fromkeys(("x", "dy"), made.a), "w": made.b, **dict.fromkeys(("y", "z", "dx"), made.c)}
+        if made.added:
+            sides["bias"] = made.added[0]
         return [sides[name].place for name in self.problem.names]
 
     @property
     def _numbers(self) -> tuple[float, float]:
         return 1.0, float(self.product.accumulate)
 
-    def with_others(self, others: Sequence[ForwardProduct], device: Device) -> Launch | None:
+    def with_others(self, others: Sequence[AsConvolution], device: Device) -> Launch | None:
         """Return one launch of this product and others of the same problem; None where that takes more than one."""
-        if not isinstance(self.engine, TensorCoreForward):
+        if not isinstance(self.engine, TensorCoreForward | TensorCoreBackwardData):
             return None
         launch = joined(self.problem, 1 + len(others), device)
         if launch is None:
@@ -76,18 +79,18 @@ class ForwardProduct:
 
 
 def side_by_side(
-    products: Sequence[ForwardProduct | GraphProduct | Gemm], device: Device, start: int
+    products: Sequence[AsConvolution | GraphProduct | Gemm], device: Device, start: int
 ) -> Iterator[Launch]:
     """Yield the launches of products that do not wait for each other: those of one kind in one, where they can be."""
     left = list(products)
     while left:
         first = left.pop(0)
-        if isinstance(first, ForwardProduct):
+        if isinstance(first, AsConvolution):
             key = first.engine, first.problem, first.product.accumulate
             others = [
                 one
                 for one in left
-                if isinstance(one, ForwardProduct) and (one.engine, one.problem, one.product.accumulate) == key
+                if isinstance(one, AsConvolution) and (one.engine, one.problem, one.product.accumulate) == key
             ][: MOST - 1]
             launch = first.with_others(others, device) if others else None
             if launch is not None:
@@ -97,7 +100,7 @@ def side_by_side(
         yield from first.launches(device, start)
 
 
-def _problem(product: GraphProduct) -> ConvolutionForward | ConvolutionBiasActivationForward | None:
+def _problem(product: GraphProduct) -> Lowered | None:
     """Return the product as a convolution, whose pixels are rows and whose channels are columns; None if it is none."""
     a, b, c, added = product.a, product.b, product.c, product.added
     (batches, rows, columns), depth = c.dims, a.dims[2]
@@ -111,8 +114,11 @@ def _problem(product: GraphProduct) -> ConvolutionForward | ConvolutionBiasActiv
         of_batch, of_row, of_column = side.strides
         return spec(side, (batches, channels, 1, rows), (of_batch, of_column, of_row, of_row))
 
-    w = spec(b, (columns, depth, 1, 1), (b.strides[2], b.strides[1], 1, 1))
     x, y = pixels(a, depth), pixels(c, columns)
+    if not added and b.strides[2] == 1:
+        across = spec(b, (depth, columns, 1, 1), (b.strides[1], 1, 1, 1))
+        return ConvolutionBackwardData(across, x, y, *_ONE)
+    w = spec(b, (columns, depth, 1, 1), (b.strides[2], b.strides[1], 1, 1))
     if not added:
         return ConvolutionForward(x, w, y, *_ONE)
     (row,) = added if len(added) == 1 and not product.accumulate else (None,)
