@@ -261,10 +261,8 @@ KERNEL ELEMENT_SIZE mha_lengths(TENSOR(int, to) LENGTHS_Q_ARG LENGTHS_KV_ARG, co
 #ifdef WG
 #if WG == 1
 #define SYNC()
-#define SYNC_GLOBAL()
 #else
 #define SYNC() BARRIER()
-#define SYNC_GLOBAL() GLOBAL_BARRIER()
 #endif
 // all work-items get the result over the group; scratch has WG numbers
 #define PD_GROUP(name, OP)                                                                                 \
@@ -283,12 +281,108 @@ KERNEL ELEMENT_SIZE mha_lengths(TENSOR(int, to) LENGTHS_Q_ARG LENGTHS_KV_ARG, co
 PD_GROUP(group_sum, ADD)
 PD_GROUP(group_max, fmax)
 
-// The windows of rows as attention/attention.h has them, six numbers each, and four of each of `asked` keys; a window without keys
-// widens no bound. A work-item has a run of rows, and those before and behind it come by a scan of the work-group. What is
-// known of a row from those before it is KEPT until those behind it are known, too: in registers, of EACH rows, or in memory.
+// The windows of rows as attention/attention.h has them, six numbers each; a window without keys widens no bound. A work-group has
+// WG rows, and looks at all others for what those before and behind its own say; one of a CPU has all.
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 #define MOST(a, b) ((a) > (b) ? (a) : (b))
-// The first of so many growing numbers that is greater than key
+#define WINDOW_OF(i)                                                                                       \
+    const i64 at_##i = i % steps * windows_step;                                                           \
+    const int first = MOST(windows[at_##i], 0), last = LEAST(windows[windows_end + at_##i], keys), some = first < last;
+#define PUT_WINDOW(i, which, v) to[(which) * rows + (i)] = v
+KERNEL WG_SIZE(WG, 1, 1)
+mha_windows(TENSOR(const int, windows), TENSOR(int, to), const i64 windows_end, const i64 windows_step, const int rows,
+            const int steps, const int keys) {
+    GRID_WAIT();
+    BIND(const int, windows);
+    BIND(int, to);
+    int least = keys, most = 0, top = 0, low = keys;
+#if WG == 1
+    for (int i = 0; i < rows; ++i) {
+        WINDOW_OF(i)
+        most = some ? MOST(most, last) : most;
+        top = some ? MOST(top, first) : keys;
+        PUT_WINDOW(i, 0, first);
+        PUT_WINDOW(i, 1, last);
+        PUT_WINDOW(i, 3, most);
+        PUT_WINDOW(i, 4, top);
+    }
+    for (int i = rows - 1; i >= 0; --i) {
+        WINDOW_OF(i)
+        least = some ? LEAST(least, first) : least;
+        low = some ? LEAST(low, last) : 0;
+        PUT_WINDOW(i, 2, least);
+        PUT_WINDOW(i, 5, low);
+    }
+#else
+    LOCAL int leasts[WG], mosts[WG], tops[WG], lows[WG];
+    const int lid = LID(0), begin = GRP(0) * WG, own = begin + lid;
+    int own_first = 0, own_last = 0;
+    for (int i = lid; i < rows; i += WG) {
+        WINDOW_OF(i)
+        if (i == own) {
+            own_first = first;
+            own_last = last;
+        } else if (i < begin) {
+            most = some ? MOST(most, last) : most;
+            top = some ? MOST(top, first) : keys;
+        } else {
+            least = some ? LEAST(least, first) : least;
+            low = some ? LEAST(low, last) : 0;
+        }
+    }
+#define SHOW_ALL()       \
+    leasts[lid] = least; \
+    mosts[lid] = most;   \
+    tops[lid] = top;     \
+    lows[lid] = low;
+    SHOW_ALL()
+    SYNC();
+    for (int step = WG / 2; step > 0; step /= 2) {
+        if (lid < step) {
+            leasts[lid] = LEAST(leasts[lid], leasts[lid + step]);
+            mosts[lid] = MOST(mosts[lid], mosts[lid + step]);
+            tops[lid] = MOST(tops[lid], tops[lid + step]);
+            lows[lid] = LEAST(lows[lid], lows[lid + step]);
+        }
+        SYNC();
+    }
+    least = leasts[0];
+    most = mosts[0];
+    top = tops[0];
+    low = lows[0];
+    if (own < rows) {
+        const int some = own_first < own_last;
+        least = some ? LEAST(least, own_first) : least;
+        most = some ? MOST(most, own_last) : most;
+        top = some ? MOST(top, own_first) : keys;
+        low = some ? LEAST(low, own_last) : 0;
+    }
+    SYNC();
+    for (int step = 1; step < WG; step *= 2) {
+        SHOW_ALL()
+        SYNC();
+        if (lid >= step) {
+            most = MOST(most, mosts[lid - step]);
+            top = MOST(top, tops[lid - step]);
+        }
+        if (lid + step < WG) {
+            least = LEAST(least, leasts[lid + step]);
+            low = LEAST(low, lows[lid + step]);
+        }
+        SYNC();
+    }
+    if (own >= rows) return;
+    PUT_WINDOW(own, 0, own_first);
+    PUT_WINDOW(own, 1, own_last);
+    PUT_WINDOW(own, 2, least);
+    PUT_WINDOW(own, 3, most);
+    PUT_WINDOW(own, 4, top);
+    PUT_WINDOW(own, 5, low);
+#endif
+}
+#endif
+
+// And what each key asks of them, four numbers behind those of rows: the first of growing numbers that is greater
 DEVICE int first_beyond(const GLOBAL int *numbers, int count, int key) {
     int low = 0, high = count;
     while (low < high) {
@@ -298,94 +392,23 @@ DEVICE int first_beyond(const GLOBAL int *numbers, int count, int key) {
     }
     return low;
 }
-#ifdef EACH
-#define EACH_ROW(i) UNROLL for (int i = begin; i < begin + EACH; ++i) if (i < end)
-#define EACH_ROW_BACKWARDS(i) UNROLL for (int i = begin + EACH - 1; i >= begin; --i) if (i < end)
-#define KEPT(which, i) kept[which][(i) - begin]
-#else
-#define EACH_ROW(i) for (int i = begin; i < end; ++i)
-#define EACH_ROW_BACKWARDS(i) for (int i = end - 1; i >= begin; --i)
-#define KEPT(which, i) to[(which) * rows + (i)]
-#endif
-KERNEL WG_SIZE(WG, 1, 1)
-mha_windows(TENSOR(const int, windows), TENSOR(int, to), const i64 windows_end, const i64 windows_step, const int rows,
-            const int steps, const int keys, const int asked) {
+KERNEL ELEMENT_SIZE mha_key_windows(TENSOR(int, to), const int rows, const i64 size) {
     GRID_WAIT();
-    LOCAL int firsts[WG], ends[WG], tops[WG], lows[WG];
-    BIND(const int, windows);
     BIND(int, to);
-    const int lid = LID(0), each = (rows + WG - 1) / WG, begin = LEAST(lid * each, rows), end = LEAST(begin + each, rows);
-#ifdef EACH
-    int kept[5][EACH];
-    UNROLL for (int j = 0; j < EACH; ++j) {  // all at once, behind no condition
-        const i64 at = LEAST(begin + j, rows - 1) % steps * windows_step;
-        kept[0][j] = windows[at];
-        kept[1][j] = windows[windows_end + at];
-    }
-#endif
-    int least = keys, most = 0, top = 0, low = keys;
-    EACH_ROW(i) {
-#ifdef EACH
-        const int first = MOST(KEPT(0, i), 0), last = LEAST(KEPT(1, i), keys), some = first < last;
-#else
-        const i64 at = i % steps * windows_step;
-        const int first = MOST(windows[at], 0), last = LEAST(windows[windows_end + at], keys), some = first < last;
-#endif
-        KEPT(0, i) = first;
-        KEPT(1, i) = last;
-        least = some ? LEAST(least, first) : least;
-        most = some ? MOST(most, last) : most;
-        top = some ? MOST(top, first) : keys;
-        low = some ? LEAST(low, last) : 0;
-        KEPT(3, i) = most;
-        KEPT(4, i) = top;
-    }
-    for (int step = 1; step < WG; step *= 2) {
-        firsts[lid] = least;
-        ends[lid] = most;
-        tops[lid] = top;
-        lows[lid] = low;
-        SYNC();
-        if (lid >= step) {
-            most = MOST(most, ends[lid - step]);
-            top = MOST(top, tops[lid - step]);
-        }
-        if (lid + step < WG) {
-            least = LEAST(least, firsts[lid + step]);
-            low = LEAST(low, lows[lid + step]);
-        }
-        SYNC();
-    }
-    firsts[lid] = least;
-    ends[lid] = most;
-    tops[lid] = top;
-    lows[lid] = low;
-    SYNC();
-    most = lid > 0 ? ends[lid - 1] : 0;
-    top = lid > 0 ? tops[lid - 1] : 0;
-    least = lid + 1 < WG ? firsts[lid + 1] : keys;
-    low = lid + 1 < WG ? lows[lid + 1] : keys;
-    EACH_ROW_BACKWARDS(i) {
-        const int first = KEPT(0, i), last = KEPT(1, i), some = first < last;
-        least = some ? LEAST(least, first) : least;
-        low = some ? LEAST(low, last) : 0;
-        to[i] = first;
-        to[rows + i] = last;
-        to[2 * rows + i] = least;
-        to[3 * rows + i] = MOST(most, KEPT(3, i));
-        to[4 * rows + i] = MOST(top, KEPT(4, i));
-        to[5 * rows + i] = low;
-    }
     GLOBAL int *of_keys = to + 6 * (i64)rows;
-    SYNC_GLOBAL();
-    for (int key = lid; key < asked; key += WG) {
-        of_keys[key] = first_beyond(to + 3 * rows, rows, key);
-        of_keys[keys + key] = first_beyond(to + 2 * rows, rows, key);
-        of_keys[2 * keys + key] = first_beyond(to + 5 * rows, rows, key);
-        of_keys[3 * keys + key] = first_beyond(to + 4 * rows, rows, key);
+    EACH_RUN(size) {
+        RUN(size)
+        EACH_NUMBER {
+            const int key = (int)(run + i);
+            of_keys[key] = first_beyond(to + 3 * rows, rows, key);
+            of_keys[size + key] = first_beyond(to + 2 * rows, rows, key);
+            of_keys[2 * size + key] = first_beyond(to + 5 * rows, rows, key);
+            of_keys[3 * size + key] = first_beyond(to + 4 * rows, rows, key);
+        }
     }
 }
 
+#ifdef WG
 #ifdef HAS_LENGTHS
 #define ROWS_ARG , TENSOR(const int, lengths)
 #define ROWS_BIND BIND(const int, lengths);

@@ -11,6 +11,7 @@ from host_cuda_device import COMPILER, HostCuda
 from portadnn.problem import parse
 from portadnn_backends.attention import gpu_wgmma
 from portadnn_backends.engines.gemm import by_convolution
+from portadnn_backends.engines.multi_head import attend
 from portadnn_backends.engines.multi_head.engine import MultiHeadAttention
 from portadnn_backends.reference.outcomes import outcomes
 
@@ -107,7 +108,8 @@ def passes(case, numbers, growing, device, kernels):
 
 
 @pytest.mark.parametrize("name", list(parameters()))
-def test_passes_are_the_definition(name, tmp_path):
+def test_passes_are_the_definition(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(attend, "_ROWS_OF_GROUP", 32)  # windows of several work-groups
     kernels = {"forward": {"attention_forward_mma", "attention_few_mma"}, "backward": {"attention_backward_mma"}}
     passes(CASES[name], NUMBERS, "growing" in name, HostCuda(tmp_path), kernels)
 

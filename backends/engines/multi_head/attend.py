@@ -23,7 +23,7 @@ from ..inner_plans import Place, moved
 from ..rounding import ceil_div
 from .rows import ATTENTION, Pass
 
-_FEW_ROWS, _MOST_ROWS = 8, 16  # of which a work-item takes and keeps windows in registers: a scan of few is short
+_ROWS_OF_GROUP = 256  # whose windows a work-group brings together
 _SURE = 1 - 2.0**-32  # drops every number, as far as words tell
 
 
@@ -53,18 +53,12 @@ class Bounds:
         if self.windows is not None:
             spec = todo.problem.windows  # type: ignore[attr-defined]
             steps = (ConstantArg(np.int64(step)) for step in spec.strides)
-            asked = keys if self.of_keys else 0
-            sizes = (int32(rows), int32(todo.problem.steps[0]), int32(keys), int32(asked))
-            args = [todo.tensor("windows"), self.windows.arg, *steps, *sizes]
-            items = 1 if todo.cpu else self._items(asked or ceil_div(rows, _FEW_ROWS))
-            each = ceil_div(rows, items)
-            defines = {"EACH": each} if items > 1 and each <= _MOST_ROWS else {}
-            yield todo.in_groups(device, "mha_windows", tuple(args), 1, items, {**defines})
-
-    def _items(self, most: int) -> int:
-        """Return the work-items of the one group that are wanted so often: a power of two."""
-        wanted = min(max(most, 32), 1024, self.todo.info.max_work_group)
-        return 1 << wanted.bit_length() - 1
+            args = [todo.tensor("windows"), self.windows.arg, *steps, *map(int32, (rows, todo.problem.steps[0], keys))]
+            items = 1 if todo.cpu else min(_ROWS_OF_GROUP, 1 << todo.info.max_work_group.bit_length() - 1)
+            groups = 1 if todo.cpu else ceil_div(rows, items)
+            yield todo.in_groups(device, "mha_windows", tuple(args), groups, items)
+            if self.of_keys:
+                yield todo.elements(device, "mha_key_windows", (self.windows.arg, int32(rows)), keys)
 
 
 class Attended:
