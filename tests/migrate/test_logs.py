@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -235,6 +236,15 @@ def test_other_output_between_and_a_log_that_is_cut_off():
     assert seen.functions == ["cudnnConvolutionForward"]
     assert summary.cut == [3]
     assert "starting" not in str(values(seen.events[0]))
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "\u00b2", "1e999"])
+def test_numbers_that_are_none_cost_no_call(number):
+    """Longer than Python reads, digits to it that it does not read, and larger than any float."""
+    for text in (re.sub(r"(?<==)\d+", number, V7), re.sub(r"(?<= = )\d+(?=\n)", number, MIOPEN)):
+        assert number in text
+        broken, whole = read(text)[0], read(V7 if "CuDNN" in text else MIOPEN)[0]
+        assert broken.functions == whole.functions
 
 
 def test_rubbish_is_no_log():

@@ -525,3 +525,8 @@ void f(cudnnHandle_t h) {
 }
 """
     assert ported(text, target="cudnn-9").files[0].text == text
+
+
+def test_numbers_that_python_does_not_read_are_left():
+    number = "9" * 5000
+    assert line(f"cudnnSetStream(h, {number});") == f"miopenSetStream(h, {number});"

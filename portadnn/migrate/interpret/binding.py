@@ -75,7 +75,7 @@ class Binding(LibraryCalls):
             value: Value | None = None
             if argument:
                 frame.generic[name] = argument
-            if argument.isdigit():
+            if argument.isdecimal():
                 value = known(int(argument))
             elif types.simple(argument).isupper() or "::" in argument or self.frame.path_of(argument):
                 value = self.evaluate(Name(argument, called.function.span))

@@ -56,7 +56,7 @@ class Containers(Calls):
         """Return the path of ``std::get<1>(pair)``."""
         base = self.place(call.arguments[0])
         given = _ARGUMENTS.match(call.text)
-        if base is None or given is None or not given[1].strip().isdigit():
+        if base is None or given is None or not given[1].strip().isdecimal():
             return None
         number = int(given[1])
         if types.is_pair(self.types.get(base, "")):

@@ -144,7 +144,7 @@ class Declaring(Loops):
 
     def length_of(self, text: str, span: Span) -> Value:
         """Return the length that a ``std::array`` has by its type: a number, or a constant of the program."""
-        if text.isdigit():
+        if text.isdecimal():
             return known(int(text), "size_t")
         return self.evaluate(Name(text, span)) if re.fullmatch(r"[\w:]+", text) else UNKNOWN
 

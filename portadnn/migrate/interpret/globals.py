@@ -140,7 +140,7 @@ class Globals(Memory):
         if len(declared.array) == 1 and declared.array[0] is not None:
             length = self.evaluate(declared.array[0])
         else:
-            length = known(int(fixed[1]), "size_t") if len(fixed) == 2 and fixed[1].isdigit() else UNKNOWN
+            length = known(int(fixed[1]), "size_t") if len(fixed) == 2 and fixed[1].isdecimal() else UNKNOWN
         if length.kind == "known":
             self.write(f"{path}.#length", length)
 

@@ -139,7 +139,7 @@ class Places(Globals):
         """Return the path of an element counted from the one that a pointer points to."""
         start = re.search(r"\[([^\[\]]*)\]$", target)
         if start is not None and target in self.children.get(target[: start.start()], {}):
-            if start[1].isdigit():
+            if start[1].isdecimal():
                 return self.element_path(target[: start.start()], symbols.operate("+", known(int(start[1])), index))
             if index.kind == "known" and index.data == 0:
                 return target

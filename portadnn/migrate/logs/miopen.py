@@ -66,9 +66,10 @@ def _logged(name: str, text: str) -> Logged:
         return _descriptor(name, text)
     if text.startswith("stream:"):
         return Logged(text, unknown(text, "miopenHandle_t"), "miopenHandle_t")
-    if name == "dataType" and text.strip().isdigit():
-        return Logged(text, known(_TYPES.get(int(text), int(text)), "miopenDataType_t"), "miopenDataType_t")
-    return Logged(text, value_of(text))
+    value = value_of(text)
+    if name == "dataType" and isinstance(value.data, int):
+        return Logged(text, known(_TYPES.get(value.data, value.data), "miopenDataType_t"), "miopenDataType_t")
+    return Logged(text, value)
 
 
 def _descriptor(name: str, text: str) -> Logged:
@@ -214,7 +215,7 @@ def _younger(
 
     def make(options: dict[str, str], type_: str, find: bool) -> Iterator[Record]:
         dims = [_integer(options, name, 0) for name in "ncDHW" if name in options and "c" in options]
-        if not dims and re.fullmatch(r"\d+(x\d+)*", listed := options.get("X", options.get("D", ""))):
+        if not dims and re.fullmatch(r"\d{1,40}(x\d{1,40})*", listed := options.get("X", options.get("D", ""))):
             dims = [int(size) for size in listed.split("x")]
         wanted = _integer(options, "F", 0)
         for bit, name, tensor in ((1, forward, desc), (2, backward, gradient or desc)):

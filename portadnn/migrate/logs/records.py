@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -59,7 +60,7 @@ class Record:
 
 _NULLS = frozenset({"NULL", "NULL_PTR", "(nil)", "nullptr", "null", "0x0", "0000000000000000"})
 _NUMBERED = re.compile(r"([A-Za-z_]\w*) \((-?\d+)\)\Z")  # CUDNN_DATA_FLOAT (0)
-_INTEGER = re.compile(r"[-+]?\d+\Z")
+_INTEGER = re.compile(r"[-+]?\d{1,40}\Z")  # of a damaged log they may be longer than Python reads
 _ADDRESS = re.compile(r"(?:0x[0-9a-fA-F]+|[0-9A-F]{16})\Z")
 _FLOAT = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?[fF]?\Z")
 
@@ -76,8 +77,8 @@ def value_of(text: str, type_: str = "") -> Value:
         return NULL.typed(type_)
     if _ADDRESS.match(text):
         return unknown(text, type_ or "void*")
-    if _FLOAT.match(text):
-        return known(float(text.rstrip("fF")), type_)
+    if _FLOAT.match(text) and math.isfinite(number := float(text.rstrip("fF"))):
+        return known(number, type_)
     if text[:1] in "[{" and text[-1:] in "]}":
         return items(map(value_of, _listed(text[1:-1])), type_)
     if text in ("true", "false"):

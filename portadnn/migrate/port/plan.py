@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from ... import mapping
 from ..answers import Answered, answer, told
+from ..cpp import literals
 from ..events import Argument, Event, Place
 from ..names import translated, values_of_cudnn
 from ..values import NULL, UNKNOWN, Value, known
@@ -131,8 +132,8 @@ def _literal(text: str) -> Value:
         return known(text)
     if text in {"NULL", "nullptr"}:
         return NULL
-    number = re.fullmatch(r"-?(\d+)[uUlL]*|-?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?[fF]?", text)
-    return UNKNOWN if number is None else known(int(text.rstrip("uUlL")) if number[1] else float(text.rstrip("fF")))
+    found = literals.number(text)
+    return UNKNOWN if found is None else known(found[0])
 
 
 def _with_texts(event: Event, given: Sequence[Part]) -> Event | None:

@@ -35,7 +35,7 @@ def results_do_not_fit(situation: Situation) -> Iterator[Hit]:
 def _length(situation: Situation, path: str) -> int | None:
     """Return how many elements there are from a path on; None where that is not known."""
     base, bracket, index = path.rpartition("[")
-    for array, first in ((path, 0), (base, int(index[:-1]) if bracket and index[:-1].isdigit() else None)):
+    for array, first in ((path, 0), (base, int(index[:-1]) if bracket and index[:-1].isdecimal() else None)):
         length = situation.state.variables.get(f"{array}.#length")
         if length is not None and length.kind == "known" and isinstance(length.data, int) and first is not None:
             return length.data - first

@@ -56,7 +56,7 @@ def gate_order(situation: Situation) -> Iterator[Hit]:
         gate = None if wanted is None else GATES[kind][int(wanted) % gates]
         if wanted is not None and gate == IN_MIOPEN[kind][int(wanted) % gates]:
             continue
-        if wanted is None or gate is None or not argument.text.strip().isdigit():
+        if wanted is None or gate is None or not argument.text.strip().isdecimal():
             orders = ", ".join(f"{i} {gate.removeprefix('the ')}" for i, gate in enumerate(IN_MIOPEN[kind]))
             remedy = f"// MIOpen's numbers: {orders}; from {gates} on the same for the hidden state"
             words |= {"gate": "a gate", "other": "another one", "remedy": remedy}
