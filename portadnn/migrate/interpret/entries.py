@@ -18,7 +18,8 @@ from ..values import known as known_value
 from . import types
 from .frame import Frame
 from .groups import grouped, left_over
-from .index import Index, Known, numbers_given
+from .index import Known, numbers_given
+from .leading import index_of
 from .order import phase_of
 from .statements import OutOfSteps, Statements
 from .texts import split_arguments
@@ -35,7 +36,7 @@ class Walk(Statements):
     def __init__(
         self, units: Sequence[Unit], listeners: Sequence[Listener], graphs: list[FoundGraph] | None = None
     ) -> None:
-        super().__init__(Index(units), listeners, graphs)
+        super().__init__(index_of(units), listeners, graphs)
         self.frame = Frame(0, units[0] if units else Unit(""), "")
         self.ends = []
         self.moved = {}

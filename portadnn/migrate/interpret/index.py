@@ -12,7 +12,6 @@ from ..names import enumerators_of, values_of_both
 from ..program import Class, Constant, Declare, Function, Parameter, Unit
 from . import types
 from .given import Given
-from .leading import mark_leading
 from .nearby import Nearby
 from .parts import given_members, numbers_in, pointed_at
 
@@ -91,7 +90,6 @@ class Index:
                 if function.owner:
                     self.methods.setdefault(types.simple(function.owner), []).append(known)
         self.given = Given(self.units, [known.function for known in self.all])
-        mark_leading(self)
 
     def _add_class(self, name: str, class_: Class, file: str) -> None:
         known = self.classes.setdefault(name, [])

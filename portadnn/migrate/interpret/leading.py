@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from ... import mapping
 from ..frontend.methods import makers
-from ..program import Braces, Name
+from ..program import Braces, Name, Unit
 from . import types
+from .index import Index, Known
 from .parts import declarations, named_arguments
 
-if TYPE_CHECKING:
-    from .index import Index, Known
+
+def index_of(units: Sequence[Unit]) -> Index:
+    """Return all units of a program, and note which functions lead to calls of a library, whatever lies between."""
+    index = Index(units)
+    _mark(index)
+    return index
 
 
-def mark_leading(index: Index) -> None:
-    """Note which functions lead to calls of a library, whatever lies between."""
+def _mark(index: Index) -> None:
     callers: dict[str, list[Known]] = {}
     waiting: list[Known] = []
     handed = frozenset().union(*(unit.handed for unit in index.units))  # type: frozenset[str]
