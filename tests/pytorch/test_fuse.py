@@ -14,6 +14,7 @@ from places import PLACES  # noqa: E402
 from torch import nn  # noqa: E402
 
 from portadnn.torch import substitute  # noqa: E402
+from portadnn.torch.ops.repeat import Recipe  # noqa: E402
 
 
 class Block(nn.Module):
@@ -162,6 +163,20 @@ def test_training(backend, device, dtype, format):
             scale = 1 + due.double().abs().max().item()
             torch.testing.assert_close(one.double(), due.double(), rtol=tolerance, atol=tolerance * scale)
     assert ran(model, x)[1].count("BatchNorm2d") == 1  # before the Tanh
+
+
+@pytest.mark.parametrize(("fuse", "lists"), [(True, 2), (False, 4)])
+def test_training_steps_are_repeated(monkeypatch, fuse, lists):
+    """A convolution and its batch norm are one list of launches each, and one as a chain; forward and backward."""
+    model = nn.Sequential(nn.Conv2d(2, 3, 3, bias=False), nn.BatchNorm2d(3)).half()
+    x, g = torch.randn(2, 2, 5, 5).half(), torch.randn(2, 3, 3, 3).half()
+    substitute(model, "opencl", fuse=fuse)
+    for _ in range(4):
+        trained(model, x, g)
+    runs, run = [], Recipe.run
+    monkeypatch.setattr(Recipe, "run", lambda self, *given: (runs.append(self), run(self, *given)))
+    trained(model, x, g)
+    assert len(runs) == lists
 
 
 def test_training_sees_who_looks():
