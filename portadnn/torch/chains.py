@@ -100,20 +100,20 @@ class Chain:
         place = (own["stride"], padding, own["dilation"], own["groups"])
         numbers = (*place, momentum, norm["eps"], self._mode[0] == "relu", own["portadnn_backend"])
         call = self._place.find(numbers, tensors, profiled=True)
-        if call is not None:
-            y = convolution_norm.apply(*tensors, call)
-        else:
-            y = self._first(tensors, numbers)
-            if y is None:
+        if call is None:
+            call = self._call(tensors, numbers)
+            if call is None:
                 return None
         count = kept["num_batches_tracked"]
         if count is not None:
             count.add_(1)
+        # the last of all: PyTorch's checkpoints may end a second pass where tensors are saved
+        y: torch.Tensor = convolution_norm.apply(*tensors, call)
         mark(y, self.behind)
         return y
 
-    def _first(self, tensors: tuple[Any, ...], numbers: tuple[Any, ...]) -> torch.Tensor | None:
-        """Train with layouts that the last call did not have."""
+    def _call(self, tensors: tuple[Any, ...], numbers: tuple[Any, ...]) -> Any:
+        """Return what trains with layouts that the last call did not have; None where modules compute one by one."""
         x, w, _, *parameters = tensors
         if type(x) not in _PLAIN or type(w) not in _PLAIN or w.device != x.device:
             return None
@@ -126,8 +126,8 @@ class Chain:
         dims = output_dims(x.shape, w.shape, *numbers[:3])
         if volume(dims) == dims[1]:  # refused by the norm
             return None
-        y = convolution_norm.known(tensors, numbers, self._place)
-        return convolution_norm.new(tensors, numbers, numbers[4]) if y is None else y
+        known = convolution_norm.known(tensors, numbers, self._place)
+        return convolution_norm.new(tensors, numbers, numbers[4]) if known is None else known
 
     def _infer(self, conv: Any, x: torch.Tensor) -> torch.Tensor | None:
         """Compute with given statistics and without gradients."""

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from places import PLACES  # noqa: E402
 from torch import nn  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from portadnn.torch import substitute  # noqa: E402
 from portadnn.torch.ops.repeat import Recipe  # noqa: E402
@@ -179,6 +180,7 @@ def test_training_steps_are_repeated(monkeypatch, fuse, lists):
     assert len(runs) == lists
 
 
+@pytest.mark.filterwarnings("ignore:.torch.cpu.amp.autocast:FutureWarning")  # PyTorch 2.4's checkpoints
 def test_training_sees_who_looks():
     """Hooks of any kind, frozen parameters, evaluation mode, and gradients of gradients."""
     model = nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU()).double()
@@ -223,6 +225,11 @@ def test_training_sees_who_looks():
         y = model(x)
         y.mul_(2)
         y.sum().backward()
+    other.load_state_dict(model.state_dict())
+    for _ in range(2):
+        for m in (model, other):
+            checkpoint(m, x, use_reentrant=False).sum().backward()
+    close(list(model.buffers()), list(other.buffers()), 1e-9)
     with torch.autocast("cpu", torch.bfloat16):
         assert ran(model.float(), x.float())[1].count("BatchNorm2d") == 1
 

@@ -334,9 +334,9 @@ def batch_norm(
         training.
     """
     tensors, numbers = (x, weight, bias, running_mean, running_var), (momentum, eps, backend)
-    again = batch_norm_updating.known(tensors, numbers, place) if training else None
-    if again is not None:
-        return again
+    call = batch_norm_updating.known(tensors, numbers, place) if training else None
+    if call is not None:
+        return batch_norm_updating.apply(*tensors, call)
     _check_shapes(x, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     if not training:
         if running_mean is None or running_var is None:
@@ -348,9 +348,9 @@ def batch_norm(
         raise BadParam(argument="x", expected="more than 1 value per channel when training", got=tuple(x.shape))
     if x.numel() == 0:
         return empty_result(x, weight, bias)
-    updated = batch_norm_updating.new(tensors, numbers, momentum)
-    if updated is not None:
-        return updated
+    call = batch_norm_updating.new(tensors, numbers, momentum)
+    if call is not None:
+        return batch_norm_updating.apply(*tensors, call)
     kind = statistics_type(x)  # here and not in the operator, so that its gradient reads the same ones
     weight, bias = (p if p is None or p.dtype is kind else p.to(kind) for p in (weight, bias))
     y, mean, variance, _, _ = batch_norm_training(x, weight, bias, eps, backend)

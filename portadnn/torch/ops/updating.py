@@ -70,8 +70,8 @@ class Updating:
         self._repeating = Repeating(kernel)
         self._calls: dict[Any, Call] = {}  # by layouts
 
-    def known(self, tensors: tuple[Any, ...], numbers: tuple[Any, ...], place: Place | None) -> Any:
-        """Return the result of a call with known layouts; None for any other."""
+    def known(self, tensors: tuple[Any, ...], numbers: tuple[Any, ...], place: Place | None) -> Call | None:
+        """Return a call with known layouts, which `apply` takes behind its tensors; None for any other."""
         if torch.compiler.is_compiling():
             return None
         call = None if place is None else place.find(numbers, tensors, profiled=True)
@@ -80,10 +80,10 @@ class Updating:
             call = None if found is None else self._calls.get(found[0])
             if call is not None and place is not None:
                 place.keep(numbers, tensors, call, True)
-        return None if call is None else self.apply(*tensors, call)
+        return call
 
-    def new(self, tensors: tuple[Any, ...], numbers: tuple[Any, ...], momentum: Any) -> Any:
-        """Return the result where the launches can update the running statistics, or None."""
+    def new(self, tensors: tuple[Any, ...], numbers: tuple[Any, ...], momentum: Any) -> Call | None:
+        """Return a new call where the launches can update the running statistics, or None."""
         if torch.compiler.is_compiling() or not _updates(tensors[0], *tensors[-2:], momentum):
             return None
         found = layouts(numbers, tensors, profiled=True)
@@ -92,7 +92,7 @@ class Updating:
         while len(self._calls) >= _MOST_CALLS:
             self._calls.pop(next(iter(self._calls)), None)
         call = self._calls[found[0]] = Call(self._repeating, tensors, numbers)
-        return self.apply(*tensors, call)
+        return call
 
 
 def _updates(x: torch.Tensor, mean: Maybe, variance: Maybe, momentum: Any) -> bool:
