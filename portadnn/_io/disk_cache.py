@@ -42,10 +42,10 @@ _SIZE = re.compile(r"\s*(\d{1,15})\s*([kmgt]?)(i?b)?\s*", re.IGNORECASE | re.ASC
 def kernel_folder() -> Path | None:
     """Return the folder of compiled kernels; None if caches are off or there is no home folder."""
     text = os.environ.get("PORTADNN_CACHE_DIR")
-    if text is not None:
-        return Path(text) if text else None
     base = os.environ.get("XDG_CACHE_HOME") or ""
     try:
+        if text is not None:
+            return Path(text).expanduser() if text else None  # a container's environment has no shell to expand ~
         # the XDG specification has relative paths ignored
         folder = Path(base) if os.path.isabs(base) else Path.home() / ".cache"  # noqa: PTH117
     except RuntimeError:  # no home folder

@@ -12,6 +12,7 @@ import pytest
 
 import portadnn as dnn
 from portadnn._io import disk_cache
+from portadnn.diff.campaign.cache import default_folder
 from portadnn_backends import kernel_cache
 
 KEYS = [("test", str(number)) for number in range(100)]
@@ -175,6 +176,16 @@ def test_a_relative_xdg_folder_is_ignored(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert disk_cache.kernel_folder() == tmp_path / ".cache" / "portadnn" / "kernels"
+
+
+def test_a_home_that_no_shell_expanded(monkeypatch, tmp_path):
+    """A folder of that name was made wherever a program ran."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PORTADNN_CACHE_DIR", "~/kept")
+    assert disk_cache.kernel_folder() == tmp_path / "kept"
+    assert default_folder() == tmp_path / "kept" / "exact"
+    monkeypatch.setenv("PORTADNN_CACHE_DIR", "~nobody-of-this-name/kept")
+    assert disk_cache.kernel_folder() is None
 
 
 def test_temporary_folders_do_not_stay(tmp_path):

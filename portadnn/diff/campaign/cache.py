@@ -38,13 +38,10 @@ _SUFFIX = ".npz"
 
 def default_folder() -> Path | None:
     """Return the folder below portadnn's cache; None where there is none, or ``PORTADNN_CACHE_DIR`` is empty."""
-    text = os.environ.get("PORTADNN_CACHE_DIR")
-    if text == "":
-        return None
-    if text:
-        return Path(text) / "exact"
     kernels = kernel_folder()
-    return None if kernels is None else kernels.parent / "exact"
+    if kernels is None:
+        return None
+    return (kernels if os.environ.get("PORTADNN_CACHE_DIR") else kernels.parent) / "exact"
 
 
 @functools.cache
