@@ -16,10 +16,12 @@ from . import types
 from .binding import paired
 from .frame import Frame
 from .index import Known, fitting, given_by
+from .memory import is_enumeration
 from .overloads import MOST_DEFINITIONS, Overloads
 
 DEEPEST_CALL = 5  # the entry, and calls within it
 _SMALL = 6  # statements of a function that is followed though it leads to no call
+_CHOOSING = 24  # of one that returns a mode, a type or a format of the library's
 _MOST_STEPS_IN_ONE = 20_000  # spent in one function over all its followings
 
 
@@ -285,7 +287,8 @@ class Calls(Overloads):
             return False
         if called.function.kind == "constructor" and any(m.leads for m in self.index.methods_of(called.function.owner)):
             return True  # it says what the members hold that the methods give to the library
-        return called.leads or handed or len(called.function.body.statements) <= _SMALL
+        small = _CHOOSING if is_enumeration(called.function.returns) else _SMALL
+        return called.leads or handed or len(called.function.body.statements) <= small
 
     def _may_give(self, called: Known, this: str) -> None:
         """Forget that members are NULL which a method gives something, where it is not followed."""

@@ -340,6 +340,8 @@ _ONCE = re.compile(
     re.IGNORECASE,
 )
 
+_MEASURES = re.compile(r"bench|test|demo|driver|example", re.IGNORECASE)  # a class that runs each direction once
+
 
 def _each_time(find: Deed, situation: Situation, direction: Direction) -> bool:
     """Tell whether a function that nobody is seen calling finds for descriptors that others have set.
@@ -350,6 +352,8 @@ def _each_time(find: Deed, situation: Situation, direction: Direction) -> bool:
     owner, _, name = event.within.rpartition("::")
     if not name or find.event.turns[: len(event.turns)] != event.turns or _SEARCHES.search(name):
         return False  # what searches runs what it found to measure it
+    if _MEASURES.search(owner.partition("<")[0].rpartition("::")[2]):
+        return False
     if _PASS.search(name) and not _ONCE.search(name) and name != owner.rpartition("::")[2]:
         return not _stands_alone(situation)
     if find.event.through or event.through or find.event.within != event.within:

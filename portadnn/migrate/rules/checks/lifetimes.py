@@ -53,7 +53,9 @@ def _several(situation: Situation) -> list[Deed]:
 
 
 _LAYER = re.compile(r"conv|layer", re.IGNORECASE)
-_WHOLE = re.compile(r"net(?:work)?s?$|model|bench|test|demo|runner|engine|session|context|manager", re.IGNORECASE)
+_WHOLE = re.compile(
+    r"net(?:work)?s?$|model|bench|test|demo|runner|driver|engine|session|context|manager", re.IGNORECASE
+)
 
 
 @check("class")

@@ -51,6 +51,9 @@ def size_after_find(situation: Situation) -> Iterator[Hit]:
     before = finds.of(Match.SAME, Match.UNSURE)
     if event.library == "miopen":  # methods may be called in any order
         before = [(deed, always) for deed, always in before if situation.in_order(deed.event.number)]
+    if not before and event.library == "cudnn":  # chosen for other descriptors, as of the gradients
+        deeds = (situation.journal.get(number) for number in situation.value("algo").origins)
+        before = [(deed, False) for deed in deeds if deed is not None and deed.event.function in chosen]
     asked = earlier(situation, direction.queries(event.library), direction).fits()
     if not before or (event.library == "miopen" and asked is not False):
         return
