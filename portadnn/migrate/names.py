@@ -113,6 +113,12 @@ def enumerators_of() -> Mapping[str, frozenset[str]]:
 
 
 @functools.cache
+def type_of() -> Mapping[str, str]:
+    """Return the types of cuDNN's enumerators, by their names."""
+    return {name: type_ for type_, names in enumerators_of().items() for name in names}
+
+
+@functools.cache
 def values_of_both() -> Mapping[str, tuple[mapping.Value, ...]]:
     """Return the values of enumerations that carry a name, in either library."""
     found: dict[str, tuple[mapping.Value, ...]] = {}

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Union
 
+from .nearby import Nearby
+
 
 class Span(NamedTuple):
     """Where something stands in its file: byte offsets, 1-based line and column (characters) of its start and end.
@@ -300,7 +302,8 @@ class Around:
     """What all files of a program declare, by names without qualification.
 
     `returned` is what functions return where all of a name return the same, or results of Find; `templates` are the
-    parameters of those that are templates. Of `aliases` and `variables` there are those that name results of Find.
+    parameters of those that are templates. Of `aliases` (each a file and a type) and `variables` there are those that
+    name results of Find.
     `frontend` are the files whose includes lead to cudnn_frontend, `notes` its heuristics and notes that variables,
     members and callers of functions (``f()``) name.
     """
@@ -308,7 +311,7 @@ class Around:
     classes: Mapping[str, Class] = field(default_factory=dict)
     returned: Mapping[str, str] = field(default_factory=dict)
     templates: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    aliases: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, Nearby[tuple[str, str]]] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     frontend: frozenset[str] = frozenset()
     notes: Mapping[str, str] = field(default_factory=dict)

@@ -9,7 +9,8 @@ macros, variables of other files and tables of modes, ``styles_scalars.txt`` sca
 ``styles_records.txt`` constants that records, setters, headers and other files give,
 ``styles_graphs.txt`` graphs whose modes, heuristics and attributes come from elsewhere,
 ``styles_python.txt`` bindings of CuPy and others, ``styles_embedded.txt`` sources inside of templates, of Cython, Go
-and notebooks, ``styles_rows.txt`` lists of macros' rows, also in files of their own.
+and notebooks, ``styles_rows.txt`` lists of macros' rows, also in files of their own, ``styles_overloads.txt``
+overloads and other names by which a call or a result is known.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ PROGRAMS = [
         "styles_embedded.txt",
         "styles_records.txt",
         "styles_rows.txt",
+        "styles_overloads.txt",
     )
     for part in re.split(r"^=== ", (FOLDER / name).read_text(), flags=re.MULTILINE)[1:]
 ]

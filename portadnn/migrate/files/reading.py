@@ -34,7 +34,7 @@ _DEEPEST_BASE = 3  # classes between one that calls a library and the last base 
 LIMIT = 120.0  # seconds for one source
 _TELLING = re.compile(r"\d|^(?=.{8})(?:.*[a-z][A-Z]|.*_[A-Za-z])")
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)(?=\s*(?:<[\w:, *]*>)?\s*\()")
-_RESULTS = re.compile(r"\bcudnnConvolution\w+AlgoPerf_t\b")
+_RESULTS = re.compile(r"\bcudnnConvolution\w+AlgoPerf(?:_t|Struct)\b")
 _LATE = f"not read within {LIMIT:.0f} seconds"
 _LINE = re.compile(rb"(?<![A-Za-z0-9_])(?:cudnn|CUDNN|miopen)[A-Za-z0-9_]*[^\n]*")
 _COMMENT = re.compile(rb"\s*(?://|\*|/\*|#(?!\s*(?:if|el|define|include)))")

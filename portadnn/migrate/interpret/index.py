@@ -9,10 +9,10 @@ from ... import mapping
 from ..libraries import is_library
 from ..model.kinds import kind_of
 from ..names import enumerators_of, values_of_both
+from ..nearby import Nearby
 from ..program import Class, Constant, Declare, Function, Parameter, Unit
 from . import types
 from .given import Given
-from .nearby import Nearby
 from .parts import given_members, numbers_in, pointed_at
 
 _DEEPEST_OBJECT = 2

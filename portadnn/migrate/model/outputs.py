@@ -14,7 +14,7 @@ from .fields import completed, element
 from .kinds import kind_of
 from .state import State, Thing
 
-_PERF = re.compile(r"AlgoPerf_t|ConvSolution_t")
+_PERF = re.compile(r"AlgoPerf(?:_t|Struct)|ConvSolution_t")
 _PERF_FIELDS = {
     "cudnn": ("algo", "status", "time", "memory", "determinism", "mathType"),
     "miopen": ("fwd_algo", "bwd_data_algo", "bwd_weights_algo", "time", "memory"),

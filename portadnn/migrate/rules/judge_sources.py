@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import operator
+import re
 from collections.abc import Iterable, Mapping
 
 from ..events import Place
 from ..findings import Finding
+from ..nearby import Nearby
 from ..program import Around, Unit
 from . import notes, targets
 from .table import Rule, rules
 from .walking import forget
 
-_RESULTS = "AlgoPerf_t"
+_RESULTS = re.compile(r"AlgoPerf(?:_t|Struct)\b")
 
 
 def _around(units: list[Unit]) -> Around:
@@ -27,16 +30,25 @@ def _around(units: list[Unit]) -> Around:
                 templates[function.name] = frozenset(text.split()[-1] for text in function.template)
         for name, returns in unit.prototypes:
             returned.setdefault(name.rpartition("::")[2], set()).add(returns)
-    aliases = {name: type_ for unit in units for name, type_ in unit.aliases.items() if _RESULTS in type_}
-    variables = {v.name: v.type for unit in units for v in unit.variables if _RESULTS in v.type or v.type in aliases}
+    aliases: dict[str, list[tuple[str, str]]] = {}
+    for unit in units:
+        for name, type_ in unit.aliases.items():
+            if _RESULTS.search(type_):
+                aliases.setdefault(name, []).append((unit.file, type_))
+    of_results = {v.name: v.type for unit in units for v in unit.variables if _is_result(v.type, aliases)}
     alike = {
         name: " | ".join(sorted(types))
         for name, types in returned.items()
-        if len(types) == 1 or all(_RESULTS in type_ for type_ in types)
+        if len(types) == 1 or all(_RESULTS.search(type_) for type_ in types)
     }
     frontend = notes.including(units)
     named = notes.named(unit for unit in units if unit.file in frontend)
-    return Around(classes, alike, templates, aliases, variables, frontend, named)
+    near = {name: Nearby(found, operator.itemgetter(0)) for name, found in aliases.items()}
+    return Around(classes, alike, templates, near, of_results, frontend, named)
+
+
+def _is_result(type_: str, aliases: Mapping[str, object]) -> bool:
+    return type_ in aliases or _RESULTS.search(type_) is not None
 
 
 def judge_sources(

@@ -42,24 +42,20 @@ def named(units: Iterable[Unit]) -> dict[str, str]:
         for function in unit.functions:
             for name, arguments, _ in function.initializers:
                 _add(found, name, " ".join(_notes(arguments)))
-            for node in inside(function.body):
-                if isinstance(node, Invocation) and _NOTE.search(node.text):
+            nodes = list(inside(function.body))
+            local = _locals(nodes, None) if any(isinstance(n, Name) and _NOTE.search(n.name) for n in nodes) else {}
+            for node in nodes:
+                if isinstance(node, Invocation) and (local or _NOTE.search(node.text)):
                     called = node.callee.name if isinstance(node.callee, Member) else callee(node)
-                    _add(found, f"{plain(called)}()", " ".join(_notes(node.arguments)))
+                    given = [local.get(one.name, "") for one in node.arguments if isinstance(one, Name)]
+                    _add(found, f"{plain(called)}()", " ".join([*_notes(node.arguments), *filter(None, given)]))
     return found
 
 
 def of_arguments(node: Invocation, function: Function, around: Mapping[str, str]) -> str:
     """Return what the names in a call's arguments hold: variables of the function, members, parameters."""
     names = {plain(one.name) for one in walk(node.arguments) if isinstance(one, (Name, Member))}
-    local: dict[str, str] = {}
-    for one in inside(function.body):
-        if isinstance(one, Declare) and one.name in names:
-            _add(local, one.name, _held(one))
-        elif isinstance(one, Operation) and one.operator == "=" and (name := _name(one.operands[0])) in names:
-            _add(local, name, " ".join(_notes(one.operands[1])))
-        elif isinstance(one, Invocation) and isinstance(one.callee, Member) and one.callee.name in _ADDS:
-            _add(local, _name(one.callee.base), " ".join(_notes(one.arguments)))
+    local = _locals(inside(function.body), names)
     for parameter in function.parameters:
         if parameter.name in names:
             _add(local, parameter.name, " ".join(_notes(parameter.default)))
@@ -68,6 +64,21 @@ def of_arguments(node: Invocation, function: Function, around: Mapping[str, str]
     own |= {parameter.name for parameter in function.parameters}
     said = [local.get(name, "") for name in names] + [around.get(name, "") for name in names - own]
     return " ".join(said)
+
+
+def _locals(nodes: Iterable[Any], names: set[str] | None) -> dict[str, str]:
+    """Return what the variables that some nodes declare, assign or add to hold; all of them where `names` is None."""
+    local: dict[str, str] = {}
+    for one in nodes:
+        if isinstance(one, Declare) and (names is None or one.name in names):
+            _add(local, one.name, _held(one))
+        elif isinstance(one, Operation) and one.operator == "=" and one.operands:
+            name = _name(one.operands[0])
+            if name and (names is None or name in names):
+                _add(local, name, " ".join(_notes(one.operands[1])))
+        elif isinstance(one, Invocation) and isinstance(one.callee, Member) and one.callee.name in _ADDS:
+            _add(local, _name(one.callee.base), " ".join(_notes(one.arguments)))
+    return local
 
 
 def _add(found: dict[str, str], name: str, notes: str) -> None:

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator, Mapping
 
 from ...model.state import Deed, Thing
-from ...values import UNKNOWN, Value, constants, same
+from ...values import UNKNOWN, Value, constants, items, same, unknown
 from ..conditions import plain_type
 from ..journals import deeds_about
 from ..registry import check
@@ -264,6 +264,8 @@ def _as_the_image(situation: Situation) -> Iterator[Hit]:
         return
     window, dims = pooling.fields.get("windowDimA", UNKNOWN), image.fields.get("dimA", UNKNOWN)
     pads = next((pooling.fields[name] for name in ("paddingA", "padA") if name in pooling.fields), UNKNOWN)
+    if dims.kind != "items":
+        dims = _asked(situation, image)
     if (
         not set(numbers(pads) or (1,)) <= {0}
         or window.kind != "items"
@@ -279,6 +281,12 @@ def _as_the_image(situation: Situation) -> Iterator[Hit]:
             "proven" if sure else "possible",
             words={"window": "as the image", "desc": argument.text if argument else "it"},
         )
+
+
+def _asked(situation: Situation, image: Thing) -> Value:
+    """Return the sizes that functions tell of a tensor which others have set: the same whenever they are asked."""
+    get = "cudnnGetTensor4dDescriptor" if situation.event.library == "cudnn" else "miopenGet4dTensorDescriptor"
+    return items([unknown(f"{get}.{name}({image.id}.{image.version})", "int") for name in "nchw"], "int")
 
 
 @check("fault", "remedy")

@@ -23,7 +23,7 @@ from ...program import (
 from ..registry import source_check
 from ..situation import SourceHit
 from ..walking import inside, variable, walk
-from .results import RESULT, Types
+from .results import Types
 
 _ALGORITHM = re.compile(r"\b(?:cudnnConvolution(?:Fwd|BwdData|BwdFilter)Algo_t|miopenConv\w*Algorithm_t)\b")
 _COUNT = re.compile(r"^CUDNN_CONVOLUTION_(FWD|BWD_DATA|BWD_FILTER)_ALGO_COUNT$")
@@ -69,6 +69,8 @@ def result_field(unit: Unit) -> Iterator[SourceHit]:
                 continue
             name = _variable(node.base)
             type_ = types.of(node.base)
+            if types.has(type_, node.name):
+                continue
             result = types.named(type_)
             if result is None and types.open(type_):
                 result = types.named(types.element(name))
@@ -86,9 +88,10 @@ def result_field(unit: Unit) -> Iterator[SourceHit]:
 def _has_results(unit: Unit) -> bool:
     """Whether a file has results of Find."""
     for function in unit.functions:
+        known = Types(unit, function)
         types = [parameter.type for parameter in function.parameters]
         types += [node.type for node in inside(function.body) if isinstance(node, Declare)]
-        if any(RESULT.search(type_) for type_ in types):
+        if any(known.named(type_) for type_ in types):
             return True
     return False
 
@@ -140,7 +143,7 @@ def _is_algorithm(node: Any, types: Types) -> bool:
     while isinstance(node, Cast) or (isinstance(node, Invocation) and len(node.arguments) == 1 and _converts(node)):
         node = node.value if isinstance(node, Cast) else node.arguments[0]
     if isinstance(node, Member) and node.name in {"algo", *_IN_MIOPEN.values()}:
-        return re.search(r"AlgoPerf_t\b", types.of(node.base)) is not None
+        return re.search(r"AlgoPerf(?:_t|Struct)\b", types.of(node.base)) is not None
     return isinstance(node, (Name, Member)) and _ALGORITHM.search(types.of(node)) is not None
 
 

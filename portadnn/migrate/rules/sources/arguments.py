@@ -72,7 +72,7 @@ def constant_pointers(unit: Unit) -> Iterator[SourceHit]:
         class_ = unit.around.classes.get(function.owner.rpartition("::")[2])
         types = {} if class_ is None else {member.name: member.type for member in class_.members}
         types |= {p.name: p.type for p in function.parameters}
-        types |= {node.name: node.type for node in nodes if isinstance(node, Declare)}
+        types |= {node.name: _declared_as(node) for node in nodes if isinstance(node, Declare)}
         for node in nodes:
             if not isinstance(node, Invocation) or callee(node) not in _NORMALISING:
                 continue
@@ -84,6 +84,11 @@ def constant_pointers(unit: Unit) -> Iterator[SourceHit]:
                 casts = [f"const_cast<{type_.replace('const ', '', 1)}>({text})" for text, type_ in constant]
                 words = {"pointers": " and ".join(text for text, _ in constant), "casts": ", ".join(casts)}
                 yield SourceHit(node.span, words=words, function=callee(node))
+
+
+def _declared_as(node: Declare) -> str:
+    """Return a variable's type, that of ``auto p = reinterpret_cast<const void *>(x)``, too."""
+    return node.value.type if re.match(r"(?:const )?auto\b", node.type) and isinstance(node.value, Cast) else node.type
 
 
 def _pointer(unit: Unit, types: dict[str, str], argument: Any) -> tuple[str, str]:

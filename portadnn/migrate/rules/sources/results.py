@@ -22,7 +22,7 @@ from ...program import (
 )
 from ..walking import plain
 
-RESULT = re.compile(r"\bcudnnConvolution(Fwd|BwdData|BwdFilter)AlgoPerf_t\b")
+RESULT = re.compile(r"\bcudnnConvolution(Fwd|BwdData|BwdFilter)AlgoPerf(?:_t|Struct)\b")
 _FINDS = re.compile(r"cudnn(?:Find|Get(?=.*_v7))Convolution(Forward|BackwardData|BackwardFilter)Algorithm(?:Ex|_v7)?")
 _RESULTS = {"Forward": "Fwd", "BackwardData": "BwdData", "BackwardFilter": "BwdFilter"}  # of Python, which returns them
 _AUTO = re.compile(r"\bauto\b")
@@ -82,6 +82,13 @@ class Types:
             others = (self._alias(word) for word in _WORD.findall(type_))
             found = next((match for other in others if (match := RESULT.search(other))), None)
         return found
+
+    def has(self, type_: str, member: str) -> bool:
+        """Whether a type is a class of the program's, or a template of one, with a member of that name."""
+        outer = plain(type_.partition("<")[0].strip(" *&")).rpartition(" ")[2]
+        if RESULT.search(outer) or outer not in self._unit.around.classes:
+            return False
+        return any(m.name == member for class_ in self._lineage(self._unit, outer) for m in class_.members)
 
     def element(self, name: str) -> str:
         """Return the type that an algorithm of the standard library gives its function's parameter."""
@@ -155,7 +162,11 @@ class Types:
         return next((type_ for type_ in types if self.named(type_)), "")
 
     def _alias(self, word: str) -> str:
-        return self._unit.aliases.get(word) or self._unit.around.aliases.get(word, "")
+        if word in self._unit.aliases:
+            return self._unit.aliases[word]
+        others = self._unit.around.aliases.get(word)
+        near = () if others is None else others.of(self._unit.file)
+        return " | ".join(sorted({type_ for _, type_ in near}))
 
     def _classes_in(self, type_: str) -> Iterator[str]:
         """Yield the program's classes that a type names, the innermost of a template last."""
