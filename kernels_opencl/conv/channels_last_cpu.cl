@@ -133,7 +133,8 @@ KERNEL WG_SIZE(1, 1, 1) conv_channels_last(TENSOR(T, src), TENSOR(T, dst), TENSO
 #endif
                         GLOBAL real *sums = c + i * SUMS_COLS * SUMS_M + u * TILE_M + m;
                         GLOBAL T *to = row_of(dst, at, phase, q0);
-                        const int whole = at_once && ch0 + BLOCK_CH >= CH && m + NR <= channels_m && to ? whole_q : 0;
+                        if (to == 0 && !SCATTERED) continue;
+                        const int whole = at_once && ch0 + BLOCK_CH >= CH && m + NR <= channels_m ? whole_q : 0;
                         to += (unit0 + u) * (UNIT_GROUPS * M) + m0 + m;
                         for (int j = 0; j < columns; j += MR) {
 #if IN_PLACE

@@ -16,7 +16,7 @@ from .gemm import Sum
 
 _BLOCK = 24 * 1024  # packed weights that a register tile meets per visit: they stay in the L2 cache
 _COPY = 32 * 1024  # reals of a tile's copy of the image, and of its sums
-_UNITS_CH = 64  # channels of several groups that are copied together
+_UNITS_CH = 256  # channels of several groups that are copied together
 _TILE_M = 512  # channels of a tile
 _COLUMNS = 128  # positions of a row, of a tile
 _TILES_PER_CORE = 4
