@@ -19,67 +19,102 @@
 // the weights of their own group. Otherwise a unit is a group. A tile has TILE_UNITS of them: more than one where groups are
 // small, so that copies and stores are of many channels.
 //
-// Defines: those of conv/cpu.h and conv/cpu_places.h, and what conv/cpu/channels_last.py adds.
+// Defines: those of conv/cpu.h and conv/cpu_places.h, and what conv/cpu/channels_last_text.py adds.
 
 #include "conv/cpu.h"
 #include "conv/cpu_places.h"
 
 #include "conv/channels_last_units.h"
-#include "conv/channels_last_pack.h"
+#include "conv/channels_last_tile.h"
+
+// A loop of few turns: compilers would make several of it
+#define PLAIN_LOOP _Pragma("clang loop vectorize(disable) unroll(disable)")
 
 // Where a tile's row of positions lies in dst, or 0 where it is outside
-DEVICE GLOBAL T *row_of(GLOBAL T *dst, row_t at, int phase, int q0) {
+DEVICE GLOBAL T *row_of(GLOBAL T *dst, row_t at, int phase, int q0 SIZES_PARAMS) {
     const int d = at.d * PHASES_D + PHASE_D(phase), h = at.h * PHASES_H + PHASE_H(phase), w = q0 * PHASES_W + PHASE_W(phase);
     if (d >= DST_D || h >= DST_H || w >= DST_W) return 0;
     return dst + at.n * (i64)D_N + d * (i64)D_D + h * (i64)D_H + w * (i64)D_W;
 }
 
 #if !IN_PLACE
+// Copy `count` neighbours; writes up to VW - 1 reals more, which what is copied next replaces
+DEVICE void copy_run(GLOBAL real *x, const GLOBAL T *src, i64 from, int count SIZES_PARAMS) {
+    const int whole = from + count <= SRC_SPAN - VW ? count : count - VW + 1;  // near its end no vector goes beyond src
+    int i = 0;
+    PLAIN_LOOP for (; i < whole; i += VW) RSTORE(VLOAD(src + from, i), x + i);
+    PLAIN_LOOP for (; i < count; ++i) x[i] = LOAD(src + from, i);
+}
+
 // Copy `channels` of `count` pixels, `step` apart, from `first` on, zeros where they are outside of the row's `size`
 NOINLINE void copy_pixels(GLOBAL real *x, const GLOBAL T *src, i64 row, int first, const int step, int size, int count,
-                          int channels) {
-    for (int p = 0; p < count; ++p, x += X_CH) {
-        const int w = first + p * step, inside = w >= 0 && w < size;
-        const i64 from = row + w * (i64)S_W;
-        int ch = 0;
-        if (!inside)
-            for (; ch < channels; ch += VW) RSTORE((vreal)((real)0), x + ch);
-        else
-            for (; ch < channels && from + ch <= SRC_SPAN - VW; ch += VW) RSTORE(VLOAD(src + from, ch), x + ch);
-        for (; ch < channels; ++ch) x[ch] = LOAD(src + from, ch);
-    }
+                          int channels SIZES_PARAMS) {
+    const int low = MIN(count, first < 0 ? (step - 1 - first) / step : 0);
+    const int high = MAX(low, MIN(count, first < size ? (size - 1 - first) / step + 1 : 0));
+    const i64 pitch = step * (i64)S_W;
+    row += first * (i64)S_W;
+    clear_scratch(x, low * X_CH);
+    if (pitch == X_CH && channels == X_CH)
+        copy_run(x + low * X_CH, src, row + low * pitch, (high - low) * X_CH SIZES_ARGS);
+    else
+        PLAIN_LOOP for (int p = low; p < high; ++p) copy_run(x + p * X_CH, src, row + p * pitch, channels SIZES_ARGS);
+    clear_scratch(x + high * X_CH, (count - high) * X_CH);
 }
 
 // Copy `count` pixels that tap (t, r) of a row of positions meets, from the tap's column `first` on
 DEVICE void copy_tap(GLOBAL real *x, const GLOBAL T *src, row_t at, taps_t td, taps_t th, int t, int r, int first,
-                     const int step, int count, int ch0, int channels) {
+                     const int step, int count, int ch0, int channels SIZES_PARAMS) {
     const int d = at.d * SRC_STEP_D + td.offset + t * TAP_SHIFT_D, h = at.h * SRC_STEP_H + th.offset + r * TAP_SHIFT_H;
     const int inside = d >= 0 && d < SRC_D && h >= 0 && h < SRC_H;
     const i64 row = at.n * (i64)S_N + d * (i64)S_D + h * (i64)S_H + ch0;
-    copy_pixels(x, src, row, first, step, inside ? SRC_W : 0, count, channels);
+    copy_pixels(x, src, row, first, step, inside ? SRC_W : 0, count, channels SIZES_ARGS);
 }
 
 #if GATHERED
 // Copy the pixels that each tap meets, tap by tap: of `columns` positions from q0 on, and zeros for the last register tile
 DEVICE void gather(GLOBAL real *x, const GLOBAL T *src, taps_t td, taps_t th, taps_t tw, int q0, int columns, int ch0,
-                   int channels) {
+                   int channels SIZES_PARAMS) {
     for (int t = 0; t < td.count; ++t)
         for (int r = 0; r < th.count; ++r)
             for (int s = 0; s < tw.count; ++s, x += COPIED * X_CH) {
                 for (int p = 0, count; p < columns; p += count) {
                     const int q = (q0 + p) % GRID_W;
                     count = MIN(GRID_W - q, columns - p);
-                    copy_tap(x + p * X_CH, src, find_row((q0 + p) / GRID_W), td, th, t, r,
-                             q * SRC_STEP_W + tw.offset + s * TAP_SHIFT_W, SRC_STEP_W, count, ch0, channels);
+                    copy_tap(x + p * X_CH, src, find_row((q0 + p) / GRID_W SIZES_ARGS), td, th, t, r,
+                             q * SRC_STEP_W + tw.offset + s * TAP_SHIFT_W, SRC_STEP_W, count, ch0, channels SIZES_ARGS);
                 }
-                copy_pixels(x + columns * X_CH, src, 0, 0, 0, 0, (MR - columns % MR) % MR, channels);
+                copy_pixels(x + columns * X_CH, src, 0, 0, 0, 0, (MR - columns % MR) % MR, channels SIZES_ARGS);
             }
 }
 #endif
 #endif
 
+// Store the sums of a position; `stored`: whole register tiles are already
+NOINLINE void store_pixel(GLOBAL T *pixel, const GLOBAL real *sums, int channels_m, int stored, const real alpha,
+                          const real beta SIZES_PARAMS) {
+    for (int u = 0; u < RUNS; ++u, pixel += RUN, sums += TILE_M) {
+        const int count = channels_m * (TILE_UNITS / RUNS);
+        int m = stored ? count / NR * NR : 0;
+        PLAIN_LOOP for (; m <= count - VW; m += VW) VBLEND(pixel, m, alpha, RLOAD(sums + m), beta);
+        PLAIN_LOOP for (; m < count; ++m) BLEND(pixel, m, alpha, sums[m], beta);
+    }
+}
+
+// Where the taps of a phase begin in x; return how many there are
+NOINLINE int find_shifts(int *shift, taps_t td, taps_t th, taps_t tw SIZES_PARAMS) {
+    int tap = 0;
+    for (int t = 0; t < td.count; ++t)
+        for (int r = 0; r < th.count; ++r)
+            PLAIN_LOOP for (int s = 0; s < tw.count; ++s, ++tap) {
+                const int place = TAP_SHIFT_W < 0 ? (s + 1 - tw.count) * TAP_SHIFT_W : s * TAP_SHIFT_W;
+                shift[tap] = (GATHERED ? tap * COPIED : (t * MAX_TAPS_H + r) * COPIED + place) * X_CH;
+            }
+    return tap;
+}
+
 KERNEL WG_SIZE(1, 1, 1) conv_channels_last(TENSOR(T, src), TENSOR(T, dst), TENSOR(real, packed), TENSOR(real, scratch),
-                                           TENSOR(int, next_tile), const real alpha, const real beta) {
+                                           TENSOR(int, next_tile), const real alpha, const real beta SIZES_GIVEN) {
+    SIZES_BIND
     BIND(T, src);
     BIND(T, dst);
     BIND(real, packed);
@@ -92,7 +127,6 @@ KERNEL WG_SIZE(1, 1, 1) conv_channels_last(TENSOR(T, src), TENSOR(T, dst), TENSO
         const int m0 = tile / (SEGMENTS * ROW_BLOCKS) % M_BLOCKS * TILE_M, z = tile / (SEGMENTS * ROW_BLOCKS * M_BLOCKS);
         const int unit0 = z % (UNITS / TILE_UNITS) * TILE_UNITS, phase = z / (UNITS / TILE_UNITS);
         const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
-        const int taps = td.count * th.count * tw.count;
         const int rows = MIN(TILE_ROWS, GRID_ROWS - row0), q0 = segment * TILE_COLS, columns = MIN(TILE_COLS, ROW_W - q0);
         const int padded_m = MIN(TILE_M, M_PADDED - m0);
         const int channels_m = MIN(TILE_M, UNIT_GROUPS * M - m0);
@@ -100,31 +134,27 @@ KERNEL WG_SIZE(1, 1, 1) conv_channels_last(TENSOR(T, src), TENSOR(T, dst), TENSO
         // Whole register tiles are stored as they are finished; in place, where tiles overlap, all positions are in such
         const int at_once = beta == 0 && !SCATTERED, whole_q = IN_PLACE ? valid : valid / MR * MR;
         int shift[MAX_TAPS];
-        for (int t = 0, tap = 0; t < td.count; ++t)
-            for (int r = 0; r < th.count; ++r)
-                for (int s = 0; s < tw.count; ++s, ++tap) {
-                    const int place = TAP_SHIFT_W < 0 ? (s + 1 - tw.count) * TAP_SHIFT_W : s * TAP_SHIFT_W;
-                    shift[tap] = (GATHERED ? tap * COPIED : (t * MAX_TAPS_H + r) * COPIED + place) * X_CH;
-                }
+        const int taps = find_shifts(shift, td, th, tw SIZES_ARGS);
         for (int ch0 = 0; ch0 == 0 || ch0 < CH; ch0 += BLOCK_CH) {
             const int channels = MIN(BLOCK_CH, CH - ch0);
             const int copied_ch = MIN(X_CH, TILE_UNITS * UNIT_CH - ch0);
 #if GATHERED
-            gather(x, src, td, th, tw, q0, columns, unit0 * UNIT_CH + ch0, copied_ch);
+            gather(x, src, td, th, tw, q0, columns, unit0 * UNIT_CH + ch0, copied_ch SIZES_ARGS);
 #elif !IN_PLACE
             const int first = q0 * SRC_STEP_W + tw.offset + (TAP_SHIFT_W < 0 ? (tw.count - 1) * TAP_SHIFT_W : 0);
             for (int i = 0; i < rows; ++i)
                 for (int t = 0; t < td.count; ++t)
                     for (int r = 0; r < th.count; ++r)
-                        copy_tap(x + ((i * MAX_TAPS_D + t) * MAX_TAPS_H + r) * (COPIED * X_CH), src, find_row(row0 + i), td, th,
-                                 t, r, first, 1, COPIED, unit0 * UNIT_CH + ch0, copied_ch);
+                        copy_tap(x + ((i * MAX_TAPS_D + t) * MAX_TAPS_H + r) * (COPIED * X_CH), src,
+                                 find_row(row0 + i SIZES_ARGS), td, th, t, r, first, 1, COPIED, unit0 * UNIT_CH + ch0,
+                                 copied_ch SIZES_ARGS);
 #endif
             for (int u = 0; u < TILE_UNITS; ++u) {
                 const i64 unit = (i64)phase * UNITS + unit0 + u;
                 const GLOBAL real *b = packed + (unit * CH + ch0) * MAX_TAPS * M_PADDED + (i64)m0 * channels * taps;
                 for (int m = 0; m < padded_m; m += NR, b += channels * taps * NR)
                     for (int i = 0; i < rows; ++i) {
-                        const row_t at = find_row(row0 + i);
+                        const row_t at = find_row(row0 + i SIZES_ARGS);
 #if IN_PLACE
                         const i64 place = at.n * (i64)S_N + at.d * (i64)(SRC_STEP_D * S_D) + at.h * (i64)(SRC_STEP_H * S_H);
                         const GLOBAL real *from = src + place + (unit0 + u) * UNIT_CH + ch0;
@@ -132,7 +162,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_channels_last(TENSOR(T, src), TENSOR(T, dst), TENSO
                         const GLOBAL real *from = x + i * (MAX_TAPS_D * MAX_TAPS_H * COPIED * X_CH) + u * UNIT_CH;
 #endif
                         GLOBAL real *sums = c + i * SUMS_COLS * SUMS_M + u * TILE_M + m;
-                        GLOBAL T *to = row_of(dst, at, phase, q0);
+                        GLOBAL T *to = row_of(dst, at, phase, q0 SIZES_ARGS);
                         if (to == 0 && !SCATTERED) continue;
                         const int whole = at_once && ch0 + BLOCK_CH >= CH && m + NR <= channels_m ? whole_q : 0;
                         to += (unit0 + u) * (UNIT_GROUPS * M) + m0 + m;
@@ -143,13 +173,13 @@ KERNEL WG_SIZE(1, 1, 1) conv_channels_last(TENSOR(T, src), TENSOR(T, dst), TENSO
                             const int q = j, beside = j;
 #endif
                             multiply(sums + j * SUMS_M, from + q * (i64)PIXEL, b, shift, taps, channels, ch0 > 0,
-                                     j < whole ? to + beside * (i64)TO_STEP : 0, alpha);
+                                     j < whole ? to + beside * (i64)TO_STEP : 0, alpha SIZES_ARGS);
                         }
                     }
             }
         }
         for (int i = 0; i < rows; ++i) {
-            GLOBAL T *to = SCATTERED ? 0 : row_of(dst, find_row(row0 + i), phase, q0);
+            GLOBAL T *to = SCATTERED ? 0 : row_of(dst, find_row(row0 + i SIZES_ARGS), phase, q0 SIZES_ARGS);
             if (to == 0 && !SCATTERED) continue;
             for (int q = at_once && channels_m % NR == 0 ? whole_q : 0; q < valid; ++q) {
 #if IN_PLACE
@@ -159,18 +189,13 @@ KERNEL WG_SIZE(1, 1, 1) conv_channels_last(TENSOR(T, src), TENSOR(T, dst), TENSO
                 const GLOBAL real *sums = c + (i * SUMS_COLS + q) * SUMS_M;
 #endif
 #if SCATTERED
-                to = row_of(dst, find_row((q0 + q) / GRID_W), phase, (q0 + q) % GRID_W);
+                to = row_of(dst, find_row((q0 + q) / GRID_W SIZES_ARGS), phase, (q0 + q) % GRID_W SIZES_ARGS);
                 if (to == 0) continue;
                 GLOBAL T *pixel = to + unit0 * (UNIT_GROUPS * M) + m0;
 #else
                 GLOBAL T *pixel = to + q * (i64)TO_STEP + unit0 * (UNIT_GROUPS * M) + m0;
 #endif
-                for (int u = 0; u < RUNS; ++u, pixel += RUN, sums += TILE_M) {
-                    const int count = channels_m * (TILE_UNITS / RUNS);
-                    int m = at_once && q < whole_q ? count / NR * NR : 0;
-                    for (; m <= count - VW; m += VW) VBLEND(pixel, m, alpha, RLOAD(sums + m), beta);
-                    for (; m < count; ++m) BLEND(pixel, m, alpha, sums[m], beta);
-                }
+                store_pixel(pixel, sums, channels_m, at_once && q < whole_q, alpha, beta SIZES_ARGS);
             }
         }
     }

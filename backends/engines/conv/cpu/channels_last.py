@@ -13,10 +13,11 @@ from portadnn.problem import Problem
 from ....base import LAUNCH_SECONDS, Device, DeviceInfo, Launch, Plan, ScalarArg, TensorArg, WorkspaceArg
 from ...rounding import round_up
 from .channels_last_blocks import Blocks, blocks_of, group_channels
+from .channels_last_text import texts
 from .common import COUNTER_BYTES, WORK_GROUPS_PER_CORE, ConvCpu, Tile
 from .gemm import Sum
 
-_FILE = "opencl/conv/channels_last_cpu.cl"
+_FILE, _PACK = "opencl/conv/channels_last_cpu.cl", "opencl/conv/channels_last_pack_cpu.cl"
 _MOST_COPY = 256 * 1024
 
 
@@ -64,17 +65,17 @@ class ConvChannelsLastCpu(ConvCpu):
         if problem.tensors[2].size == 0:
             return Plan(problem, self, 0, device.bind(()))
         blocks = blocks_of(problem, device.info)
-        defines = blocks.defines(problem)
+        main_defines, pack_defines, sizes = texts(blocks, problem)
         start, workspace, work_groups = _memory(problem, blocks, device.info)
         real = problem.dtype.accumulator
         source, weights = (1, 0) if isinstance(problem, ConvolutionBackwardData) else (0, 1)
         counter, packed = WorkspaceArg(0), WorkspaceArg(COUNTER_BYTES, real)
-        pack = device.compile(_FILE, "conv_channels_last_pack", defines)
-        main = device.compile(_FILE, "conv_channels_last", defines)
+        pack = device.compile(_PACK, "conv_channels_last_pack", pack_defines)
+        main = device.compile(_FILE, "conv_channels_last", main_defines)
         args = (TensorArg(source), TensorArg(2), packed, WorkspaceArg(start, real), counter)
         launches = (
-            Launch(pack, blocks.pack_grid, (1, 1, 1), (TensorArg(weights), packed, counter)),
-            Launch(main, (work_groups,), (1,), (*args, ScalarArg(0, real), ScalarArg(1, real))),
+            Launch(pack, blocks.pack_grid, (1, 1, 1), (TensorArg(weights), packed, counter, *sizes)),
+            Launch(main, (work_groups,), (1,), (*args, ScalarArg(0, real), ScalarArg(1, real), *sizes)),
         )
         return Plan(problem, self, workspace, device.bind(launches), launches)
 

@@ -11,7 +11,7 @@ from portadnn.ops.convolution.calls import Convolution, ConvolutionBackwardData
 
 from ....base import DeviceInfo
 from ...rounding import ceil_div, round_up, split_evenly
-from .common import Defines, Image, Tile, contiguous, per_axis
+from .common import Axes, Image, Tile, contiguous
 from .gemm import Sum
 
 _BLOCK = 24 * 1024  # packed weights that a register tile meets per visit: they stay in the L2 cache
@@ -97,9 +97,10 @@ class Blocks:
     taps_together: bool
 
     @property
-    def taps(self) -> tuple[int, ...]:
+    def taps(self) -> Axes:
         """Taps per axis of the phase that has the most."""
-        return tuple(ceil_div(t, s) for t, s in zip(self.total.geometry.taps, self.total.tap_step, strict=True))
+        d, h, w = (ceil_div(t, s) for t, s in zip(self.total.geometry.taps, self.total.tap_step, strict=True))
+        return d, h, w
 
     @property
     def m_padded(self) -> int:
@@ -225,46 +226,6 @@ class Blocks:
         """Weights that tiles fetch from beyond the L2 cache."""
         far = self.weights // (self.units * self.m_blocks) > _NEAR
         return self.weights * ceil_div(self.grid_rows, self.rows) * self.segments if far else self.weights
-
-    def defines(self, problem: Convolution) -> Defines:
-        """Return everything that the kernels have to know."""
-        scratch, scratch_x = self.scratch
-        taps_d, taps_h, taps_w = self.taps
-        pixel = self.total.source.strides[2] if self.in_place else self.x_ch
-        return {
-            **self.total.defines(problem),
-            **self.target.defines("D"),
-            **per_axis("DST", self.target.size),
-            **self.tile.defines(),
-            **({"GROUP_CH": self.group_ch} if self.group_ch else {}),
-            **per_axis("MAX_TAPS", (taps_d, taps_h, taps_w)),
-            "UNITS": self.units,
-            "TILE_UNITS": self.tile_units,
-            "IN_PLACE": int(self.in_place),
-            "GATHERED": int(self.gathered),
-            "SCATTERED": int(self.scattered),
-            "M_PADDED": self.m_padded,
-            "TILE_M": self.tile_m,
-            "M_BLOCKS": self.m_blocks,
-            "BLOCK_CH": self.block,
-            "PACK_BLOCKS": self.pack_blocks,
-            "TAPS_TOGETHER": int(self.taps_together),
-            "W_SPAN": problem.filter.span,
-            "X_CH": self.x_ch,
-            "COPIED": self.copied(self.cols),
-            "PIXEL": (1 if self.gathered else self.total.source_step[2]) * pixel,
-            "ROW_W": self.row,
-            "TO_STEP": self.total.phases[2] * self.target.strides[2],
-            "SUMS_COLS": round_up(self.cols, self.tile.rows),
-            "TILES": self.tiles,
-            "TILE_ROWS": self.rows,
-            "TILE_COLS": self.cols,
-            "GRID_ROWS": self.grid_rows,
-            "ROW_BLOCKS": ceil_div(self.grid_rows, self.rows),
-            "SEGMENTS": self.segments,
-            "SCRATCH": scratch,
-            "SCRATCH_X": scratch_x,
-        }
 
 
 def _positions(total: Sum) -> int:

@@ -1,17 +1,28 @@
-// The filter as conv/channels_last_cpu.cl reads it; include after conv/channels_last_units.h.
+// The filter as conv/channels_last_cpu.cl reads it.
 //
-// Defines: TAPS_TOGETHER, where taps are neighbours in the filter; W_SPAN, weights from the first to the last.
+// Defines: those of conv/cpu.h and conv/cpu_places.h; ALL_TAPS of the filter where they are neighbours in it (TAPS_TOGETHER);
+// W_CH_IS_ONE, W_M_IS_ONE; and what conv/cpu/channels_last_text.py adds.
+
+#include "conv/cpu.h"
+#include "conv/cpu_places.h"
+
+#include "conv/channels_last_units.h"
 
 // Whether a unit has a channel m of dst, and where its first weight lies
 #define HAS_ROW(m) ((m) < UNIT_GROUPS * M)
-#define ROW_PLACE(unit, m) (((unit) * UNIT_GROUPS + (m) / M) * (i64)W_GROUP + (m) % M * (i64)W_M)
+#ifdef GROUP_CH
+#define ROW_PLACE(unit, m) (((unit) * UNIT_GROUPS + (m) / GROUP_CH) * (i64)W_GROUP + (m) % GROUP_CH * (i64)W_M)
+#else
+#define ROW_PLACE(unit, m) ((unit) * (i64)W_GROUP + (m) * (i64)W_M)
+#endif
 
 // b[channels][NR] of one tap and panel, zeros in channels of dst beyond the last
-NOINLINE void pack_tap(GLOBAL real *b, const GLOBAL T *w, int unit, int m0, int channels) {
+NOINLINE void pack_tap(GLOBAL real *b, const GLOBAL T *w, int unit, int m0, int channels SIZES_PARAMS) {
     int ch = 0;
-    for (; W_M == 1 && UNIT_GROUPS == 1 && m0 + NR <= M && ch < channels; ++ch)
-        for (int i = 0; i < NR; i += VW) RSTORE(VLOAD(w + ROW_PLACE(unit, m0) + ch * (i64)W_CH, i), b + ch * NR + i);
-#if W_CH == 1 && W_M != 1
+    const int whole = W_M_IS_ONE && UNIT_GROUPS == 1 && m0 + NR <= M;
+    for (const GLOBAL T *from = w + ROW_PLACE(unit, m0); whole && ch < channels; ++ch, from += W_CH)
+        for (int i = 0; i < NR; i += VW) RSTORE(VLOAD(from, i), b + ch * NR + i);
+#if W_CH_IS_ONE && !W_M_IS_ONE
     for (; ch <= channels - VW; ch += VW)
         for (int v = 0; v < NV; ++v) {
             vreal block[VW];
@@ -33,24 +44,23 @@ NOINLINE void pack_tap(GLOBAL real *b, const GLOBAL T *w, int unit, int m0, int 
 // packed[phase][unit][block of ch][panel][tap][ch][NR]; a work-group packs PACK_BLOCKS blocks of a panel, neighbours in w
 #define PHASE_PACKED ((i64)UNITS * CH * MAX_TAPS * M_PADDED)
 #if TAPS_TOGETHER
-#define ALL_TAPS (TAPS_D * TAPS_H * TAPS_W)
 
 // Where the first vector of each tap of the filter goes, for a block of `channels`: a tap is one phase's
-DEVICE void find_targets(i64 *target, int panel, int channels) {
+DEVICE void find_targets(i64 *target, int panel, int channels SIZES_PARAMS) {
     for (int phase = 0; phase < PHASES_D * PHASES_H * PHASES_W; ++phase) {
         const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
         const int taps = td.count * th.count * tw.count;
         for (int t = 0, tap = 0; t < td.count; ++t)
             for (int r = 0; r < th.count; ++r)
                 for (int s = 0; s < tw.count; ++s, ++tap)
-                    target[find_place(td, th, tw, t, r, s)] = phase * PHASE_PACKED + (panel * taps + tap) * (channels * NR);
+                    target[find_place(td, th, tw, t, r, s SIZES_ARGS)] = phase * PHASE_PACKED + (panel * taps + tap) * (channels * NR);
     }
 }
 
 // All taps of a channel and VW channels of dst at a time, which are transposed: taps are neighbours in w
-NOINLINE void pack_block(GLOBAL real *b, const GLOBAL T *w, int unit, int m0, int first, int channels) {
+NOINLINE void pack_block(GLOBAL real *b, const GLOBAL T *w, int unit, int m0, int first, int channels SIZES_PARAMS) {
     i64 target[ALL_TAPS];
-    find_targets(target, m0 / NR, channels);
+    find_targets(target, m0 / NR, channels SIZES_ARGS);
     for (int v = 0; v < NR; v += VW) {
         int row[VW];
         for (int i = 0; i < VW; ++i) row[i] = HAS_ROW(m0 + v + i) ? (int)ROW_PLACE(unit, m0 + v + i) : -1;
@@ -73,7 +83,8 @@ NOINLINE void pack_block(GLOBAL real *b, const GLOBAL T *w, int unit, int m0, in
 }
 #endif
 
-KERNEL WG_SIZE(1, 1, 1) conv_channels_last_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR(int, next_tile)) {
+KERNEL WG_SIZE(1, 1, 1) conv_channels_last_pack(TENSOR(T, w), TENSOR(real, packed), TENSOR(int, next_tile) SIZES_GIVEN) {
+    SIZES_BIND
     BIND(T, w);
     BIND(real, packed);
     BIND(int, next_tile);
@@ -83,7 +94,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_channels_last_pack(TENSOR(T, w), TENSOR(real, packe
     GLOBAL real *unit_b = packed + (i64)GRP(2) * CH * MAX_TAPS * M_PADDED;
 #if TAPS_TOGETHER
     for (int ch0 = begin; ch0 < end; ch0 += BLOCK_CH)
-        pack_block(unit_b + (i64)ch0 * MAX_TAPS * M_PADDED, w, unit, GRP(0) * NR, ch0, MIN(BLOCK_CH, CH - ch0));
+        pack_block(unit_b + (i64)ch0 * MAX_TAPS * M_PADDED, w, unit, GRP(0) * NR, ch0, MIN(BLOCK_CH, CH - ch0) SIZES_ARGS);
 #else
     const taps_t td = TAPS_OF(D, PHASE_D(phase)), th = TAPS_OF(H, PHASE_H(phase)), tw = TAPS_OF(W, PHASE_W(phase));
     const int taps = td.count * th.count * tw.count;
@@ -93,7 +104,7 @@ KERNEL WG_SIZE(1, 1, 1) conv_channels_last_pack(TENSOR(T, w), TENSOR(real, packe
                 for (int ch0 = begin; ch0 < end; ch0 += BLOCK_CH) {
                     const int channels = MIN(BLOCK_CH, CH - ch0);
                     GLOBAL real *b = unit_b + (i64)ch0 * MAX_TAPS * M_PADDED + (GRP(0) * taps + tap) * (i64)(channels * NR);
-                    pack_tap(b, w + ch0 * (i64)W_CH + find_place(td, th, tw, t, r, s), unit, GRP(0) * NR, channels);
+                    pack_tap(b, w + ch0 * (i64)W_CH + find_place(td, th, tw, t, r, s SIZES_ARGS), unit, GRP(0) * NR, channels SIZES_ARGS);
                 }
 #endif
 }
