@@ -6,8 +6,9 @@ import pytest
 
 from portadnn.migrate.checker import check_text
 from portadnn.migrate.config import Config
-from portadnn.migrate.interpret import types
+from portadnn.migrate.interpret import entries, types
 from portadnn.migrate.model.state import State, Thing, meet
+from portadnn.migrate.program import Span
 from portadnn.migrate.rules.sources import hipdnn
 from portadnn.migrate.values import known
 
@@ -105,3 +106,29 @@ def test_members_of_a_name_that_many_classes_have_are_found_by_their_class(monke
     report = check_text(classes + b"void f() {\n" + calls + b"}\n")
     assert len(report.calls) == MANY
     assert len(asked) < 50 * MANY
+
+
+def test_members_that_methods_set_are_looked_at_up_to_a_number(monkeypatch):
+    monkeypatch.setattr(entries, "_MOST_MEMBERS", 10)
+    asked = []
+    path = entries.Walk._path_in_this
+
+    def counted(walk, name):
+        asked.append(name)
+        return path(walk, name)
+
+    monkeypatch.setattr(entries.Walk, "_path_in_this", counted)
+    methods = b"".join(
+        b"void f%d() { cudnnSetStream(h, m%d); m%d = %d; } int m%d;\n" % (i, i, i, i, i) for i in range(300)
+    )
+    report = check_text(b"struct A {\n" + methods + b"};\n")
+    assert (len(report.calls), report.coverage.by_name) == (300, 0)
+    assert len(asked) <= 2 * 10 * 300
+
+
+def test_lines_between_others_are_found():
+    lines = [2, 5, 5, 9]
+    for first in range(1, 12):
+        for last in range(first, 12):
+            span = Span(0, 0, first, 1, last, 1)
+            assert entries._between(lines, span) == any(first <= line <= last for line in lines)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 
 from ..events import Argument
 from ..frontend.found import FoundGraph
@@ -26,6 +28,7 @@ from .texts import split_arguments
 
 _MOST_VARIANTS = 4
 _MOST_METHODS = 256  # of a class that are followed one behind the other: more than real ones have
+_MOST_MEMBERS = 512  # of an object that other methods may have set
 _MOST_STEPS = 25_000  # of one entry
 _LONGER = 3  # times as many of a program's main function
 
@@ -80,14 +83,14 @@ class Walk(Statements):
         for unit in self.index.units:
             for name, span, _ in unit.mentions:
                 if (unit.file, name, span.line, span.column) not in self.reached:
-                    lines.setdefault(unit.file, []).append(span.line)
+                    bisect.insort(lines.setdefault(unit.file, []), span.line)
         return [
             known
             for known in self.index.all
             if known.leads
             and (again or id(known) not in self.started)
             and known.unit.file in lines
-            and any(known.function.span.line <= line <= known.function.span.end_line for line in lines[known.unit.file])
+            and _between(lines[known.unit.file], known.function.span)
         ]
 
     def _entries(self) -> Iterator[Known]:
@@ -254,8 +257,12 @@ class Walk(Statements):
         """Return the methods that others of the class name but do not call: they hand them over."""
         if _doubled(followed):
             return []
-        known = self.reached_functions | {id(m) for m in followed}
-        left = [m for m in self.index.methods_of(name) if m.leads and id(m) not in known]
+        known = {id(m) for m in followed}
+        left = [
+            m
+            for m in self.index.methods_of(name)
+            if m.leads and id(m) not in known and id(m) not in self.reached_functions
+        ]
         again = _doubled(left)
         return [m for m in left if m.function.kind == "method" and id(m) not in again]
 
@@ -305,7 +312,7 @@ class Walk(Statements):
         """
         owner = types.simple(known.function.owner)
         later = (name for class_ in self.index.lineage(owner) for name in self.index.given_later(class_.name))
-        for name in later:
+        for name in islice(later, _MOST_MEMBERS):
             path = self._path_in_this(name)
             value = self.state.variables.get(path)
             type_ = types.bare(self.types.get(path, ""))
@@ -316,7 +323,7 @@ class Walk(Statements):
                 self.state.variables[path] = value if given is None else self.joined([value, given])
         own = numbers_given([known.function])
         has_flags = False
-        for name, constants in self.index.numbers_of(owner).items():
+        for name, constants in islice(self.index.numbers_of(owner).items(), _MOST_MEMBERS):
             path = self._path_in_this(name)
             value = self.state.variables.get(path)
             if value is not None and all(isinstance(o.data, int | float) for o in value.options):
@@ -383,6 +390,12 @@ class Walk(Statements):
     def _mentioned(self, text: str, span: Span) -> Argument:
         value = unknown(f"{text}~{span.line}") if text else UNKNOWN
         return Argument(text, value, None, replace(self.place_of(span), start=-1, end=-1))
+
+
+def _between(lines: list[int], span: Span) -> bool:
+    """Whether one of some lines, in order, is of a span."""
+    first = bisect.bisect_left(lines, span.line)
+    return first < len(lines) and lines[first] <= span.end_line
 
 
 def _given(name: str, text: str) -> list[str]:
