@@ -16,6 +16,7 @@ import ctypes
 import gc
 import os
 import sys
+import threading
 import weakref
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,7 +25,15 @@ from .errors import NotInitialized
 
 
 class Owner(Protocol):
-    """A handle: it has a device of this process."""
+    """A handle: it has a device of this process.
+
+    Attributes
+    ----------
+    lock : RLock
+        Held while the device is used.
+    """
+
+    lock: Any
 
     def settle(self) -> None:
         """Wait for what the device has under way."""
@@ -89,6 +98,13 @@ def _settle() -> None:
             handle.settle()
 
 
+def _keep_daemons_out() -> None:
+    """Hold the handles' locks while the interpreter ends: daemon threads in a driver's C++ would abort the process."""
+    if threading.active_count() > 1:
+        for handle in list(_HANDLES):
+            handle.lock.acquire(timeout=5)
+
+
 def _after_in_child() -> None:
     _INHERITED.update(_STARTED)
     _STARTED.clear()
@@ -124,5 +140,6 @@ def _opencl_was_started() -> bool:
     return any(driver in mapped for driver in _DRIVERS)
 
 
+atexit.register(_keep_daemons_out)  # before others, so that it is called behind them
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_settle, after_in_child=_after_in_child)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 
@@ -66,3 +67,31 @@ def test_other_threads_go_on_after_an_interrupt(handle):
     thread.start()
     thread.join(20)
     assert not thread.is_alive(), "it waits for the lock"
+
+
+DAEMON = """
+import threading, time
+import numpy as np
+import portadnn as dnn
+
+handle, begun = dnn.Handle({backend!r}), threading.Event()
+x, y = np.ones((1, 2, 300, 400), np.float32), np.ones((1, 2, 300, 400), np.float32)
+
+def compute():
+    while True:
+        dnn.softmax_forward(handle, x, y)
+        begun.set()
+
+for _ in range(3):
+    threading.Thread(target=compute, daemon=True).start()
+begun.wait(60)
+time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize("backend", [name for name in BACKENDS if name in ("reference", "opencl")])
+def test_daemon_threads_that_compute_at_the_end(backend):
+    """The process was aborted: a thread came back from PyOpenCL after the interpreter's end."""
+    command = [sys.executable, "-c", DAEMON.format(backend=backend)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")
