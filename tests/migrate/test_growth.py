@@ -132,3 +132,18 @@ def test_lines_between_others_are_found():
         for last in range(first, 12):
             span = Span(0, 0, first, 1, last, 1)
             assert entries._between(lines, span) == any(first <= line <= last for line in lines)
+
+
+def test_methods_that_a_class_calls_are_found_by_name(monkeypatch):
+    asked = []
+    simple = types.simple
+
+    def counted(name):
+        asked.append(name)
+        return simple(name)
+
+    monkeypatch.setattr(types, "simple", counted)
+    many = 1_000
+    methods = b"".join(b"void f%d() { cudnnCreate(&h); g%d(); } void g%d() {}\n" % (i, i, i) for i in range(many))
+    assert len(check_text(b"struct A {\n" + methods + b"};\n").calls) == many
+    assert len(asked) < 200 * many

@@ -61,6 +61,7 @@ class Index:
     _near_variables: dict[str, Nearby[tuple[Declare, Unit]]] = field(default_factory=dict)
     _variables_by_owner: dict[int, dict[str, list[int]]] = field(default_factory=dict)
     _methods_by_class: dict[str, dict[int, list[Known]]] = field(default_factory=dict)
+    _methods_sorted: dict[int, dict[tuple[str, str], list[Known]]] = field(default_factory=dict)
     _numbers: dict[str, Mapping[str, tuple[Constant, ...]]] = field(default_factory=dict)
     _parameters: frozenset[str] | None = None
     _derived: dict[str, list[str]] | None = None
@@ -323,10 +324,22 @@ class Index:
     def found_methods(self, class_name: str, method: str) -> list[Known]:
         """Return the definitions of a method: the nearest class's that has some."""
         for class_ in self.lineage(class_name):
-            owned = self.methods_of(types.simple(class_.name))
-            if found := [known for known in owned if types.simple(known.function.name) == method]:
+            if found := self._methods(class_.name, "name", method):
                 return found
         return []
+
+    def _methods(self, class_name: str, sort: str, wanted: str) -> list[Known]:
+        """Return a class's own methods of a name, or of a kind."""
+        owned = self.methods_of(types.simple(class_name))
+        if not owned:
+            return []
+        if id(owned) not in self._methods_sorted:
+            found: dict[tuple[str, str], list[Known]] = {}
+            for known in owned:
+                found.setdefault(("name", types.simple(known.function.name)), []).append(known)
+                found.setdefault(("kind", known.function.kind), []).append(known)
+            self._methods_sorted[id(owned)] = found
+        return self._methods_sorted[id(owned)].get((sort, wanted), [])
 
     def has_variable(self, name: str) -> bool:
         """Whether a static member of a class, ``Class::name``, is known."""
@@ -360,7 +373,7 @@ class Index:
 
     def special(self, class_name: str, kind: str) -> list[Known]:
         """Return a class's constructors or destructors."""
-        return [known for known in self.methods_of(types.simple(class_name)) if known.function.kind == kind]
+        return self._methods(class_name, "kind", kind)
 
 
 def given_by(method: Function) -> Iterator[str]:
