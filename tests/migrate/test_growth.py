@@ -8,7 +8,7 @@ from portadnn.migrate.checker import check_text
 from portadnn.migrate.config import Config
 from portadnn.migrate.interpret import entries, types
 from portadnn.migrate.model.state import State, Thing, meet
-from portadnn.migrate.program import Span
+from portadnn.migrate.program import Class, Span
 from portadnn.migrate.rules.sources import hipdnn
 from portadnn.migrate.values import known
 
@@ -147,3 +147,35 @@ def test_methods_that_a_class_calls_are_found_by_name(monkeypatch):
     methods = b"".join(b"void f%d() { cudnnCreate(&h); g%d(); } void g%d() {}\n" % (i, i, i) for i in range(many))
     assert len(check_text(b"struct A {\n" + methods + b"};\n").calls) == many
     assert len(asked) < 200 * many
+
+
+def test_a_case_of_a_switch_knows_of_some_others(monkeypatch):
+    held = []
+    copy = State.copy
+
+    def counted(state):
+        held.append(len(state.facts))
+        return copy(state)
+
+    monkeypatch.setattr(State, "copy", counted)
+    names = b", ".join(b"E%d" % i for i in range(1_000))
+    cases = b"".join(b"case E%d: cudnnCreate(&h); break;\n" % i for i in range(1_000))
+    report = check_text(b"enum E { " + names + b" }; void f(E e) { switch (e) {\n" + cases + b"} }\n")
+    assert len(report.calls) == 1_000
+    assert max(held) <= 65
+
+
+def test_members_of_classes_are_not_compared_for_types(monkeypatch):
+    compared = []
+
+    def counted(one, other):
+        compared.append(one)
+        return one is other
+
+    monkeypatch.setattr(Class, "__eq__", counted)
+    classes = b"".join(
+        b"struct A { int m; void f() { cudnnSetPooling2dDescriptor(d, m, n, 1, 1, 1, 1, 1, 1); } };\n"
+        for _ in range(500)
+    )
+    assert len(check_text(classes).calls) == 500
+    assert len(compared) < 20 * 500

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from ..model import symbols
 from ..model.state import Fact, State
@@ -17,7 +18,8 @@ from ..values import Value, join
 from .assigning import Assigning
 from .parts import has_calls
 
-_MOST = 64  # choices of one condition
+_MOST = 64  # choices of one condition, and labels of a switch
+_MOST_FACTS = 512  # of one state
 _NUMBERS = frozenset({"bool", "float", "double"})
 IMPOSSIBLE: Fact = ("", "")  # holds where others contradict each other
 
@@ -53,7 +55,10 @@ class Facts(Assigning):
     def assume_case(self, value: Value, labels: Iterable[Value], others: Iterable[Value]) -> None:
         """Note that a value is that of the only label, and none of the others."""
         only = list(labels)
-        for label, said in [*((one, True) for one in only if len(only) == 1), *((one, False) for one in others)]:
+        for label, said in [
+            *((one, True) for one in only if len(only) == 1),
+            *((one, False) for one in islice(others, _MOST)),
+        ]:
             if (fact := _equality(value, label)) is not None:
                 self._note(fact, said)
 
@@ -81,7 +86,8 @@ class Facts(Assigning):
     def _note(self, fact: Fact, said: bool) -> None:
         if _said(self.state.facts, fact, said) is False:
             self.state.facts[IMPOSSIBLE] = True
-        self.state.facts[fact] = said
+        if len(self.state.facts) < _MOST_FACTS or fact in self.state.facts:
+            self.state.facts[fact] = said
         subject, constant = fact
         for (other, options), (when, unless) in self.choices.get(subject, {}).items():
             if other == constant:

@@ -317,9 +317,8 @@ def _comes_in(call: Invocation) -> bool:
 def _declared(unit: Unit, function: Function) -> dict[str, str]:
     """Return the types of a function's parameters and variables, and of its class's members, by their names."""
     mine = [class_ for class_ in unit.classes if class_.name == function.owner]
-    others = [class_ for class_ in (*unit.around.classes.values(), *unit.classes) if class_ not in mine]
     said: dict[str, set[str]] = {}
-    for member in (member for class_ in others for member in class_.members):
+    for member in (member for class_ in (*unit.around.classes.values(), *unit.classes) for member in class_.members):
         said.setdefault(member.name, set()).add(member.type)
     types = {name: next(iter(found)) for name, found in said.items() if len(found) == 1}  # bases', other objects'
     types |= {member.name: member.type for class_ in mine for member in class_.members}
