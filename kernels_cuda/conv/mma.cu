@@ -27,8 +27,7 @@
 //
 // PROLOGUE_IMAGE: chunks of A are computed into registers before the slice's products and stored after them, a slice ahead.
 //
-// JOINED: so many convolutions of one kind, each on tensors of its own: those of number i, from 1 on, are image_i, filter_i,
-// out_i, and with EPILOGUE addend_i and bias_i.
+// JOINED: conv/mma_joined.h.
 //
 // Defines: those of conv/geometry.h (the image is the packed one), COLUMNS_i OUT_i OUT_M of the output's layout, ROWS COLS
 // GROUPS PHASES SPLITS CPAD FILTER_PITCH BM BN WM WN
@@ -42,6 +41,7 @@
 #include "conv/prologue.h"
 #include "conv/mma_element.h"
 #include "conv/epilogue.h"
+#include "conv/mma_joined.h"
 #ifdef FUSED_PACK
 #include "conv/mma_pack_filter.h"
 #include "common/pieces.h"
@@ -114,38 +114,6 @@
 #include "conv/sums.h"
 #endif
 
-#ifdef JOINED
-#ifdef EPILOGUE
-#define EPILOGUE_OF(i) , const T *addend_##i, const T *bias_##i
-#define TAKE_EPILOGUE(i) \
-    addend = addend_##i; \
-    bias = bias_##i;
-#else
-#define EPILOGUE_OF(i)
-#define TAKE_EPILOGUE(i)
-#endif
-#define TENSORS_OF(i) , const E *image_##i, const E *filter_##i, T *out_##i EPILOGUE_OF(i)
-#define TAKE(i)            \
-    if (which == i) {      \
-        image = image_##i; \
-        filter = filter_##i; \
-        out = out_##i;     \
-        TAKE_EPILOGUE(i)   \
-    }
-#if JOINED == 2
-#define JOINED_TENSORS TENSORS_OF(1)
-#define TAKE_OWN TAKE(1)
-#elif JOINED == 3
-#define JOINED_TENSORS TENSORS_OF(1) TENSORS_OF(2)
-#define TAKE_OWN TAKE(1) TAKE(2)
-#else
-#define JOINED_TENSORS TENSORS_OF(1) TENSORS_OF(2) TENSORS_OF(3)
-#define TAKE_OWN TAKE(1) TAKE(2) TAKE(3)
-#endif
-#else
-#define JOINED_TENSORS
-#endif
-
 KERNEL BOUNDS
 conv_mma(const E *__restrict__ image,
 #ifdef FUSED_PACK
@@ -167,12 +135,8 @@ conv_mma(const E *__restrict__ image,
     group /= TILES_C;
     const u32 m0 = group % TILES_R * BM;
     group /= TILES_R;
-#ifdef JOINED
-    const int z = group % (GROUPS * PHASES), which = group / (GROUPS * PHASES), split = 0;
-    TAKE_OWN
-#else
-    const int z = group % (GROUPS * PHASES), split = group / (GROUPS * PHASES);
-#endif
+    const int z = group % (GROUPS * PHASES);
+    SHARE(group / (GROUPS * PHASES))
     const Phase phase = phase_of(z % PHASES);
     const int slices = slices_of(&phase);
     const int first = (i64)slices * split / SPLITS, count = (int)((i64)slices * (split + 1) / SPLITS) - first;

@@ -23,6 +23,7 @@ from ..inner_plans import Place, moved
 from ..rounding import ceil_div
 from .rows import ATTENTION, Pass
 
+_WINDOWS = "shared/attention/windows.cl"
 _ROWS_OF_GROUP = 256  # whose windows a work-group brings together
 _SURE = 1 - 2.0**-32  # drops every number, as far as words tell
 
@@ -56,7 +57,7 @@ class Bounds:
             args = [todo.tensor("windows"), self.windows.arg, *steps, *map(int32, (rows, todo.problem.steps[0], keys))]
             items = 1 if todo.cpu else min(_ROWS_OF_GROUP, 1 << todo.info.max_work_group.bit_length() - 1)
             groups = 1 if todo.cpu else ceil_div(rows, items)
-            yield todo.in_groups(device, "mha_windows", tuple(args), groups, items)
+            yield todo.in_groups(device, "mha_windows", tuple(args), groups, items, file=_WINDOWS)
             if self.of_keys:
                 yield todo.elements(device, "mha_key_windows", (self.windows.arg, int32(rows)), keys)
 
