@@ -12,6 +12,7 @@ from pathspec import GitIgnoreSpec
 
 from ..errors import BadParam, shown
 from .findings import SEVERITIES, Finding
+from .wildcards import spec_of
 
 LONGEST = 4096  # characters of a pattern
 
@@ -58,10 +59,10 @@ def check_patterns(patterns: Iterable[str], argument: str) -> GitIgnoreSpec:
         try:
             if len(pattern) > LONGEST:
                 raise ValueError
-            GitIgnoreSpec.from_lines([pattern])
+            spec_of([pattern])
         except (ValueError, re.error, OverflowError, RecursionError):
             raise BadParam(argument=argument, expected="patterns as in .gitignore", got=shown(pattern)) from None
-    return GitIgnoreSpec.from_lines(good)
+    return spec_of(good)
 
 
 def chosen(select: Sequence[str], ignore: Sequence[str], known: Collection[str]) -> frozenset[str]:

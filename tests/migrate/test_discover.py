@@ -89,6 +89,7 @@ GIT = st.lists(
                 "?.cu",
             ),
             *("?.cu", "a*", "**", "/*", "a/b/", "\\!x", "# a", "", "c.cpp ", "/a/b/c.cpp", "[ab]", "x*.cpp"),
+            *("*c*p*", "[!a]*", "*[!x]*.c?p", "*.***p", "a/*b*/*[a-c]*.c*", "*?*?*.cu", "***/a*.*", "*.c*[!a]*p"),
         )
     ).flatmap(lambda text: st.sampled_from((text, f"!{text}"))),
     min_size=1,
@@ -96,7 +97,7 @@ GIT = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(above=GIT, below=st.one_of(st.none(), GIT))
 @example(above=["*", "!*.*", "!*/"], below=None)  # what may be there is listed
 @example(above=["*", "!a"], below=None)
@@ -110,6 +111,16 @@ def test_any_gitignore_means_what_git_says(above, below):
         command = ["git", "-C", place, "ls-files", "--others", "--exclude-standard"]
         listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
         assert sorted(names(discover.sources([root]), root)) == sorted(set(listed) & set(sources))
+
+
+@pytest.mark.parametrize(
+    "line", ["*" * 40 + "b", "*a" * 40 + "*b", "*[ab]?" * 30 + "*c", "*a*/" * 40 + "b", "**/a/" * 3 + "*a" * 40]
+)
+def test_stars_take_no_power_of_time(line, tmp_path):
+    """Each took longer than a day: a star was tried at all places for each place of those before it."""
+    (tmp_path / ".git").mkdir()
+    tree(tmp_path, {".gitignore": f"{line}\n", f"{'a' * 240}.cpp": CALL, f"{'a/' * 60}{'a' * 200}.cpp": CALL})
+    assert len(names(discover.sources([tmp_path]), tmp_path)) == 2
 
 
 def test_products_and_what_is_excluded(tmp_path):

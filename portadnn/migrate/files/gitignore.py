@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from pathspec import GitIgnoreSpec
 from ..._io.outside import read_text
 from ...errors import BadParam
 from ..selection import check_patterns
+from ..wildcards import spec_of
 
 LARGEST = 4 << 20  # bytes of a file of patterns
+_MANY_STARS = re.compile(r"(^!?|/)\*{3,}(?=/|\s*$)")  # a name of stars alone, which git takes as two
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,8 @@ class _Pattern:
     @classmethod
     def read(cls, line: str) -> _Pattern | None:
         """Return the pattern of a line; None where there is none."""
-        included = [pattern.include for pattern in GitIgnoreSpec.from_lines([line]).patterns]
+        line = _MANY_STARS.sub(r"\1**", line)
+        included = [pattern.include for pattern in spec_of([line]).patterns]
         if included not in ([True], [False]):
             return None
         text = line.rstrip()
@@ -45,7 +49,7 @@ class _Pattern:
         if whole:
             path = text.rstrip("/")
         last = path.rpartition("/")[2]
-        specs = GitIgnoreSpec.from_lines([path]), GitIgnoreSpec.from_lines(["*" if last == "**" else last])
+        specs = spec_of([path]), spec_of(["*" if last == "**" else last])
         parts = 0 if "**" in path else path.strip("/").count("/") + 1
         return cls(specs, included == [True], text.endswith("/"), whole, parts)
 
