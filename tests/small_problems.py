@@ -309,6 +309,7 @@ def _recurrent():
     yield f"rnn_forward_inference x=f16:2x2x3 w=f16:150x1x1 hx=f16:1x2x2 hy=f16:1x2x2 {states}"
     yield f"rnn_backward_data y=f16:2x2x2 w=f16:150x1x1 dx=f16:2x2x3 dhy=f16:1x2x2 dhx=f16:1x2x2 {states}"
     yield "rnn_backward_weights x=f32:64x3x2 y=f32:64x3x2 dw=f32:48x1x1 hidden_size=2"  # a sum that is split
+    yield "rnn_backward_weights x=f32:515x1x2 y=f32:515x1x2 dw=f32:48x1x1 hidden_size=2"  # biases' sums in parts
 
 
 def _tensor_cores():

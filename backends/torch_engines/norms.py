@@ -17,6 +17,7 @@ from portadnn.ops.batch_norm_parts import (
     BatchNormalizationBackwardStatistics,
     BatchNormalizationStatistics,
 )
+from portadnn.ops.batch_norm_stored import StoredBackward, StoredInference, StoredTraining
 from portadnn.ops.divisive_norm import DivisiveNormalizationBackward, DivisiveNormalizationForward
 from portadnn.ops.lrn import LRNCrossChannelBackward, LRNCrossChannelForward
 from portadnn.ops.normalization import NormalizationBackward, NormalizationForward, NormMode
@@ -58,7 +59,7 @@ def _training(torch: Any, p: Any, numbers: Numbers, t: Tensors) -> Bound:
         running = [torch.zeros_like(statistic) for statistic in running]
 
     def run() -> Tensors:
-        keeps = [statistic.flatten().clone() for statistic in running]
+        keeps = [statistic.flatten().to(c["scale"].dtype, copy=True) for statistic in running]  # of 16 bits, too
         y, *saved = torch.ops.aten.native_batch_norm(
             c["x"], c["scale"], c["bias"], *(keeps or (None, None)), True, factor, epsilon
         )
@@ -288,6 +289,9 @@ WAYS: Ways = {
     BatchNormalizationForwardTraining: Way(_or_nothing(_training), blends=blended("y")),
     BatchNormalizationForwardInference: Way(_inference, blends=blended("y")),
     BatchNormalizationBackward: Way(_or_nothing(_batch_gradients), blends=_BACKWARD),
+    StoredTraining: Way(_or_nothing(_training), blends=blended("y")),
+    StoredInference: Way(_inference, blends=blended("y")),
+    StoredBackward: Way(_or_nothing(_batch_gradients), blends=_BACKWARD),
     BatchNormalizationStatistics: Way(_statistics),
     BatchNormalizationApply: Way(_apply),
     BatchNormalizationBackwardStatistics: Way(_shares),
