@@ -16,6 +16,7 @@ from torch.nn import functional  # noqa: E402
 import portadnn as dnn  # noqa: E402
 from portadnn.torch import ops  # noqa: E402
 from portadnn.torch.ops import library  # noqa: E402
+from portadnn.torch.ops.updating import Updating  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Using padding='same'"),
@@ -37,14 +38,14 @@ def weights_of(features, hidden, layers=2):
 @pytest.fixture(scope="module")
 def seen():
     """One call of each operator, as the functions make them, with all tensors that could have gradients."""
-    found, call, eager = {}, library.Operator.__call__, library.Eager.__call__
+    found, call, known, new = {}, library.Operator.__call__, Updating.known, Updating.new
 
     def noted(operator, *args):
         found.setdefault(operator.op, args)
         return call(operator, *args)
 
     library.Operator.__call__ = noted
-    library.Eager.__call__ = lambda *_: None  # what somebody watches is made of operators alone
+    Updating.known = Updating.new = lambda *_: None  # what somebody watches is made of operators alone
     try:
         runs = [(case.ours, case.tensors(torch.float32), {"backend": "reference"}) for case in functions.CASES]
         runs += [(run, [torch.randn(2, 2, 5, 3, requires_grad=True)], {}) for run in MORE]
@@ -53,7 +54,7 @@ def seen():
             parts = outcome if isinstance(outcome, tuple) else (outcome,)
             sum(part.sum() for part in parts).backward()
     finally:
-        library.Operator.__call__, library.Eager.__call__ = call, eager
+        library.Operator.__call__, Updating.known, Updating.new = call, known, new
     return found
 
 
