@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from pathspec import GitIgnoreSpec
 
@@ -11,6 +13,8 @@ _STAR = "[^/]*"  # as pathspec writes a star
 _CLASS = re.compile(r"(?<!\\)\[\^?\]?(?:\\.|[^\]\\])*\]")  # one character of a name
 _ENDS = re.compile(r"(?<!\\)[/()$]")  # what ends a name
 _FOLDERS = "/.+"  # and two, between slashes
+# other backends of pathspec, which it takes where they are installed, have no lookaheads
+_BACKEND: dict[str, Any] = {"backend": "simple"} if "backend" in inspect.signature(GitIgnoreSpec).parameters else {}
 _MOST_FOLDERS = 3  # of a pattern: each takes as many tries as a path has names
 
 
@@ -22,12 +26,12 @@ def spec_of(lines: Iterable[str]) -> GitIgnoreSpec:
     ValueError, re.error, OverflowError, RecursionError
         One of them is none, or has more than three ``**`` between others.
     """
-    patterns = list(GitIgnoreSpec.from_lines(lines).patterns)
+    patterns = list(GitIgnoreSpec.from_lines(lines, **_BACKEND).patterns)
     for pattern in patterns:
         known = getattr(pattern, "regex", None)
         if known is not None:
             pattern.regex = re.compile(without_retries(known.pattern))
-    return GitIgnoreSpec(patterns)
+    return GitIgnoreSpec(patterns, **_BACKEND)
 
 
 def without_retries(regex: str) -> str:

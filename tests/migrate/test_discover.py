@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 import os
@@ -13,10 +14,12 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pathspec import GitIgnoreSpec
 
 from portadnn.errors import BadParam
 from portadnn.migrate.files import discover
 from portadnn.migrate.files.file_kinds import kind_of
+from portadnn.migrate.wildcards import spec_of
 
 CALL = "void f() { cudnnCreate(&h); }\n"
 CUDNN_LOG = "I! CuDNN (v7501) function cudnnCreate() called:\ni!     handle: location=host; addr=0x1;\n"
@@ -121,6 +124,19 @@ def test_stars_take_no_power_of_time(line, tmp_path):
     (tmp_path / ".git").mkdir()
     tree(tmp_path, {".gitignore": f"{line}\n", f"{'a' * 240}.cpp": CALL, f"{'a/' * 60}{'a' * 200}.cpp": CALL})
     assert len(names(discover.sources([tmp_path]), tmp_path)) == 2
+
+
+def test_patterns_are_matched_by_pythons_expressions(monkeypatch):
+    """re2, which pathspec takes where it is installed, has no lookaheads."""
+    init, asked = GitIgnoreSpec.__init__, []
+
+    def noted(self, *args, **options):
+        asked.append(options.get("backend"))
+        init(self, *args, **options)
+
+    monkeypatch.setattr(GitIgnoreSpec, "__init__", noted)
+    assert spec_of(["*a*b*c"]).match_file("xaxbxc")
+    assert set(asked) == {"simple" if "backend" in inspect.signature(init).parameters else None}
 
 
 def test_products_and_what_is_excluded(tmp_path):
