@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from portadnn.enums import ActivationMode
+from portadnn.errors import NotSupported
 from portadnn.ops.convolution.calls import ConvolutionBackwardData, ConvolutionForward
 from portadnn.ops.convolution.fused import ConvolutionBiasActivationForward
 from portadnn.problem import ALIGNMENT
 from portadnn.specs import TensorSpec
 
 from ...base import Device, DeviceInfo, Engine, Launch
-from .. import kernel_engines
+from ...fusion.product.choice import fastest
 from ..conv.joined import MOST, joined
 from ..conv.tensor_core import TensorCoreBackwardData, TensorCoreForward
 from ..inner_plans import Place, moved
@@ -35,15 +37,13 @@ class AsConvolution:
     def preferred(cls, product: GraphProduct, info: DeviceInfo) -> AsConvolution | None:
         """Return the product as a convolution, if that is one and is no slower than the kernels of graphs on a GPU."""
         problem = _problem(product) if info.schedule == "gpu" else None
-        if problem is None:
+        engine = None if problem is None else _engine(problem, info)
+        if problem is None or engine is None:
             return None
-        engines = [one for one in kernel_engines() if isinstance(problem, one.problems)]
-        takers = [one for one in engines if one.refusal(problem, info) is None and one.serves(problem, None)]
-        best = min(takers, key=lambda one: one.seconds(problem, info), default=None)
         other = product.chosen(info)
-        if best is None or (other and other.engine.seconds(other.problem, info) < best.seconds(problem, info)):
+        if other and other.engine.seconds(other.problem, info) < engine.seconds(problem, info):
             return None
-        return cls(product, best, problem)
+        return cls(product, engine, problem)
 
     def workspace(self, info: DeviceInfo) -> int:
         """Return the bytes of scratch memory."""
@@ -98,6 +98,15 @@ def side_by_side(
                 yield launch
                 continue
         yield from first.launches(device, start)
+
+
+@functools.lru_cache(maxsize=256)
+def _engine(problem: Lowered, info: DeviceInfo) -> Engine | None:
+    """Return the fastest engine; None where none takes the convolution."""
+    try:
+        return fastest(problem, info)
+    except NotSupported:
+        return None
 
 
 def _problem(product: GraphProduct) -> Lowered | None:

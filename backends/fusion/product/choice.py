@@ -81,11 +81,17 @@ def _chosen(
     given: dict[str, Any] = {one.name: getattr(made.plain, one.name) for one in fields(made.plain)}
     kind = kind or KINDS[type(made.plain)][bool(made.before)]
     problem = kind(**given, graph=graph, vectors=vectors)
-    return Chosen(problem, _engine(problem, info))
+    return Chosen(problem, fastest(problem, info))
 
 
-def _engine(problem: FusedProblem, info: DeviceInfo) -> Engine:
-    """Return the fastest engine by its estimate."""
+def fastest(problem: Problem, info: DeviceInfo) -> Engine:
+    """Return the fastest engine for a convolution by its estimate.
+
+    Raises
+    ------
+    NotSupported
+        No engine takes it.
+    """
     engines = [engine for engine in kernel_engines() if type(problem) in engine.problems]
     reasons = {engine.name: engine.refusal(problem, info) for engine in engines}
     takers = [engine for engine in engines if reasons[engine.name] is None and engine.serves(problem, None)]
